@@ -1,0 +1,54 @@
+# Everything a newcomer needs: `make demo`, `make test`, `make check`.
+# Each builds its own virtual environment in .venv when there is none.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+ORACLES := .venv/.oracles
+DEMO := build/demo
+
+.PHONY: demo test check format oracles clean help
+
+help:
+	@echo "make demo     train on the small world that ships with titer, then ask it a question"
+	@echo "make test     run every test (TITER_DATASETS=DIR adds the tests on the real benchmarks)"
+	@echo "make check    lint, formatting and types"
+	@echo "make format   let ruff mend what it can"
+	@echo "make oracles  install the large packages that some tests compare against"
+
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(ORACLES): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,oracles]'
+	touch $@
+
+oracles: $(ORACLES)
+
+demo: $(INSTALLED)
+	@mkdir -p $(DEMO)
+	$(BIN)/titer data info small-world
+	$(BIN)/titer train small-world --model random_walk --out $(DEMO)/random_walk --overwrite
+	$(BIN)/titer train small-world --model recurrency --out $(DEMO)/recurrency --overwrite
+	$(BIN)/titer train small-world --config configs/titer/small-world.toml --out $(DEMO)/titer --overwrite
+	@for model in random_walk recurrency titer; do $(BIN)/titer evaluate $(DEMO)/$$model > $(DEMO)/$$model.txt || exit 1; done
+	$(BIN)/titer compare $(DEMO)/random_walk $(DEMO)/recurrency $(DEMO)/titer
+	$(BIN)/titer forecast $(DEMO)/recurrency Aldoria "hold talks with" --at 2023-07-01 --top 3 --explain
+	$(BIN)/titer forecast $(DEMO)/titer "Central Bank of Keldan" "grant licence" --at 2023-07-01 --top 3 --explain
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf build dist .venv

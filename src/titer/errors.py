@@ -1,0 +1,27 @@
+"""The errors that a user can mend. The command line prints them without a traceback."""
+
+
+class TiterError(Exception):
+    """Base of everything that titer reports as the caller's to mend."""
+
+
+class DataError(TiterError):
+    """A file or a fact that cannot be used as it is."""
+
+
+class ConfigError(TiterError):
+    """A setting that does not exist, has the wrong type or an impossible value."""
+
+
+class RunError(TiterError):
+    """A run directory that is missing something or was damaged."""
+
+
+class UnknownNameError(TiterError):
+    """A name that nothing goes by; carries the names that come closest."""
+
+    def __init__(self, message: str, suggestions: list[str] | None = None):
+        self.suggestions = suggestions or []
+        if self.suggestions:
+            message += "\nDid you mean: " + ", ".join(self.suggestions) + "?"
+        super().__init__(message)
