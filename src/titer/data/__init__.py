@@ -1,0 +1,1 @@
+"""Facts on disk and in memory: readers, names, time, splits, storage."""

@@ -1,0 +1,167 @@
+"""The published benchmarks: where they live, what their files must be, and how they count time."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.errors import DataError
+from titer.files import atomic_path, sha256_of
+
+FILES = ("train.txt", "valid.txt", "test.txt", "entity2id.txt", "relation2id.txt", "stat.txt")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One published dataset, identified by the checksums of its files and not by its name."""
+
+    name: str
+    home: str
+    facts: tuple[int, int, int]
+    axis: TimeAxis
+    raw_axis: TimeAxis
+    """Times as the files write them: plain numbers, some apart."""
+    sha256: dict[str, str]
+
+
+def _benchmark(
+    name: str, home: str, facts: tuple[int, int, int], axis: TimeAxis, stride: int, sums: list[str]
+) -> Benchmark:
+    raw = TimeAxis(TimeUnit.INTEGER, 0, stride)
+    return Benchmark(name, f"{home}/{name}/", facts, axis, raw, dict(zip(FILES, sums, strict=True)))
+
+
+_TITER = "https://raw.githubusercontent.com/JHL-HUST/TITer/HEAD/data"
+_RENET = "https://raw.githubusercontent.com/INK-USC/RE-Net/HEAD/data"
+
+BENCHMARKS = {
+    benchmark.name: benchmark
+    for benchmark in (
+        # Times are hours since the first of January, in steps of a day.
+        _benchmark("ICEWS14", _TITER, (63685, 13823, 13222), TimeAxis(TimeUnit.DAY, "2014-01-01"), 24, [
+            "f1afca58a2537b323ab97ea237b865403f65a94b2e393807c2542338d0603da2",
+            "96ecf52a26b5b3af86836ddaaba57b0d1c05239c269dfc6c9e9893bde456baab",
+            "0156d01b465fbfeebd65182155fa3b981131a731cf2669b3bd2512c8ac57d7c6",
+            "703678935d28c068a79fd2f8ac5ae2c54306f2ad03268a058d9a448fde9f59e3",
+            "0a56e88458482f1457d45004d79b09217ff016a2d5a7f1bc947735b51886ec07",
+            "590d6632d8efd57bdd13dcab133dc0fcd848103f651766fe47ba4316a1db2547",
+        ]),
+        _benchmark("ICEWS18", _TITER, (373018, 45995, 49545), TimeAxis(TimeUnit.DAY, "2018-01-01"), 24, [
+            "019cfba096e15abae04e8d8d6f4dbeda2add15f53826681702f25298a9fbc7bf",
+            "aa9966e928768ad3a9fd28c7fe2c078458ec1caa523fc0ddf9d0a38ece349c50",
+            "a00d46f993557cf78a8823b0c3a7b3b135f40ffa74150ee8f795794e2b536e33",
+            "7d247def04f9e0a70b986da665fce498ef2057779842dd83af1df3df5c5e6d74",
+            "6099be14a4bb517019146818704858af040843df4caa77b816552223330dcb49",
+            "0f198e1b76c90bf39428bdd9eb41fe3c84ef287f93f9934d478cf068b0794690",
+        ]),
+        # Year indices. WIKI's origin is documented by the interval data that it was made from; YAGO's is the one
+        # at which the births and creations in its facts fall into the years that its entity dictionary gives.
+        _benchmark("WIKI", _RENET, (539286, 67538, 63110), TimeAxis(TimeUnit.YEAR, "1786"), 1, [
+            "ea9bdc1ee6c2fbfd5e138004271579bf7c7eaef127c089796b396cc2abb1307e",
+            "d9fb60e43b9e6ed970c6c63f1252d2bb5b3ed60eb1384a51e4b771d624350663",
+            "3e70736c25102f85faac7e0763263d67b113a3698e71efac72bb4dc2f84c9d79",
+            "307628d198b9369b650d46bb88980b38ed0957a9e8148227c94907f9b2804f01",
+            "50e6d3c632dde882c8a84aece1eda1f640f4a79a184033eb0941c10dad90e517",
+            "6dc7a849dd77bbb4a88220d34636ded1f7fb879c6d4e8a0bc74bc1ae99fe146f",
+        ]),
+        _benchmark("YAGO", _RENET, (161540, 19523, 20026), TimeAxis(TimeUnit.YEAR, "1830"), 1, [
+            "31f78c30627ffe143940a5dadf06562602944e58f1c766481e894a366561f7ec",
+            "c99d9d520264a9f0f8ef5774436f0d3941fbb3637181b6f2ad0dd665da9d2bb2",
+            "9b2c808c89f9045ddbc92983b84e88333fa1ce695abacd4f2531d47d9df5248a",
+            "3a5482d19f80b3936ca735ea105db799f5c500b170c57f7a59f0ea2650231789",
+            "83e460205fa11720980c814aa99d70b4ec42ff9571f7ce9915390e262fc8dc34",
+            "49cf9bb1e0340938ab7da557e7c50168d05a8ecdf1207c9425cb1b041f903eed",
+        ]),
+    )
+}  # fmt: skip
+
+
+def benchmark_named(name: str) -> Benchmark | None:
+    """The benchmark of that name, however it is capitalised."""
+    return BENCHMARKS.get(name.upper())
+
+
+def identify(folder: Path) -> Benchmark | None:
+    """The benchmark whose facts are those in a folder, if it is one."""
+    train = sha256_of(folder / "train.txt")
+    for benchmark in BENCHMARKS.values():
+        if benchmark.sha256["train.txt"] == train:
+            same = all(sha256_of(folder / f) == benchmark.sha256[f] for f in ("valid.txt", "test.txt"))
+            return benchmark if same else None
+    return None
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: ``TITER_CACHE``, or the user's cache folder."""
+    if chosen := os.environ.get("TITER_CACHE"):
+        return Path(chosen)
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        return Path.home() / ".cache" / "titer"
+    return user_cache_path("titer")
+
+
+def downloaded(benchmark: Benchmark) -> Path | None:
+    """The folder of a benchmark that was downloaded whole, or ``None``."""
+    folder = cache_folder() / benchmark.name
+    return folder if all((folder / name).is_file() for name in FILES) else None
+
+
+def download(benchmark: Benchmark, *, mirror: str | None = None, folder: Path | None = None) -> Path:
+    """Fetch a benchmark into the cache: from its home, a mirror or a local folder. Every file is checked.
+
+    What is already there is kept, and a broken-off file is taken up where it broke off.
+    """
+    target = cache_folder() / benchmark.name
+    target.mkdir(parents=True, exist_ok=True)
+    if folder is None:
+        fetch = _fetcher(benchmark, mirror.rstrip("/") + "/" if mirror else benchmark.home, target)
+    else:
+        local = folder / benchmark.name if (folder / benchmark.name).is_dir() else folder
+        fetch = _copier(benchmark, local, target)
+    for name in FILES:
+        if not (target / name).is_file() or sha256_of(target / name) != benchmark.sha256[name]:
+            fetch(name)
+    return target
+
+
+def _copier(benchmark: Benchmark, folder: Path, target: Path) -> Callable[[str], None]:
+    def fetch(name: str) -> None:
+        source, sha256 = folder / name, benchmark.sha256[name]
+        if not source.is_file():
+            raise DataError(f"{source}: there is no such file")
+        if sha256_of(source) != sha256:
+            raise DataError(f"{source} is not the benchmark's file: its SHA-256 is not {sha256}")
+        with atomic_path(target / name) as temporary:
+            shutil.copyfile(source, temporary)
+
+    return fetch
+
+
+def _fetcher(benchmark: Benchmark, url: str, target: Path) -> Callable[[str], None]:
+    try:
+        import pooch
+    except ImportError:
+        raise DataError("downloads need the package pooch; --from takes the files from a folder") from None
+    from titer.data.resuming import ResumingDownloader
+
+    pooch.get_logger().setLevel("WARNING")  # progress has a bar of its own
+    registry = {name: f"sha256:{value}" for name, value in benchmark.sha256.items()}
+    cache = pooch.create(path=target, base_url=url, registry=registry, retry_if_failed=2)
+
+    def fetch(name: str) -> None:
+        part = target / f"{name}.part"
+        try:
+            cache.fetch(name, downloader=ResumingDownloader(part))  # type: ignore[arg-type]
+        except OSError as error:
+            raise DataError(
+                f"{url}{name} could not be downloaded: {error}; the same command goes on from here"
+            ) from error
+        except ValueError as error:
+            raise DataError(f"{url}{name} is not the benchmark's file: {error}") from error
+        part.unlink(missing_ok=True)
+
+    return fetch

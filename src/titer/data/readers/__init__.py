@@ -1,0 +1,1 @@
+"""Readers: from files as people have them to facts."""

@@ -1,0 +1,40 @@
+"""Chronological splits: no step is shared between two of them."""
+
+import numpy as np
+
+from titer.data.facts import Facts
+from titer.errors import DataError
+
+Splits = tuple[Facts, Facts, Facts]
+
+
+def split_by_fraction(facts: Facts, fractions: tuple[float, float, float]) -> Splits:
+    """Cut at the steps that come closest to the wanted shares of train, valid and test."""
+    if min(fractions) < 0 or fractions[0] == 0 or not np.isclose(sum(fractions), 1):
+        raise DataError(f"shares of train, valid and test must add up to 1, not {fractions}")
+    wanted = [name for name, share in zip(("train", "valid", "test"), fractions, strict=True) if share > 0]
+    steps, counts = np.unique(facts.time, return_counts=True)
+    if len(steps) < len(wanted):
+        raise DataError(
+            f"{len(steps)} distinct time(s) cannot be split into {', '.join(wanted)}; "
+            "--split 1,0,0 keeps every fact for training"
+        )
+    until = np.concatenate([[0], np.cumsum(counts)]) / len(facts)  # share of facts before each step
+    valid = _closest(until, fractions[0], low=1, high=len(steps) - len(wanted) + 1)
+    low = valid + (fractions[1] > 0)
+    test = _closest(until, fractions[0] + fractions[1], low=low, high=len(steps) - (fractions[2] > 0))
+    first_valid, first_test = (int(steps[i]) if i < len(steps) else int(steps[-1]) + 1 for i in (valid, test))
+    return split_by_time(facts, first_valid, first_test)
+
+
+def split_by_time(facts: Facts, first_valid: int, first_test: int) -> Splits:
+    """Facts before ``first_valid``, from there to before ``first_test``, and the rest."""
+    if first_test < first_valid:
+        raise DataError("the test split must not begin before the valid split")
+    ordered = facts.sorted_by_time()
+    a, b = np.searchsorted(ordered.time, [first_valid, first_test])
+    return ordered[:a], ordered[a:b], ordered[b:]
+
+
+def _closest(until: np.ndarray, share: float, low: int, high: int) -> int:
+    return low + int(np.argmin(np.abs(until[low : high + 1] - share)))

@@ -1,0 +1,141 @@
+"""``titer data import`` from files to a dataset."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from data.samples import BENCHMARK, INTERVAL, write_benchmark, write_table
+from titer.cli.main import app
+from titer.data.load import load_dataset
+from titer.data.store import open_dataset
+from titer.errors import DataError
+
+DAYS = [f"2018-10-{day:02d}" for day in range(1, 11)]
+
+
+def titer(*words: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "facts.csv", [("Ada", "visit", "Ben", day) for day in DAYS])
+
+
+def labels(path: Path) -> list[list[str]]:
+    dataset = open_dataset(path)
+    return [[dataset.axis.label(t) for t in facts.time.tolist()] for facts in dataset.splits.values()]
+
+
+def test_a_table_becomes_a_dataset_that_info_and_load_know(table: Path, tmp_path: Path):
+    out = tmp_path / "new" / "visits"
+    assert (
+        titer("data", "import", table, "--out", out) == f"{out}: 8 / 1 / 1 facts (train / valid / test), by the day\n"
+    )
+    found = json.loads(titer("data", "info", out, "--json"))
+    assert [found[key] for key in ("name", "train", "valid", "test", "entities")] == ["visits", 8, 1, 1, 2]
+    assert load_dataset(str(out)).vocabulary.entities == ["Ada", "Ben"]
+    assert sorted(path.name for path in out.parent.iterdir()) == ["visits"]
+
+
+def test_shares_cut_between_steps(table: Path, tmp_path: Path):
+    titer("data", "import", table, "--out", tmp_path / "out", "--split", "0.5,0.3,0.2")
+    assert labels(tmp_path / "out") == [DAYS[:5], DAYS[5:8], DAYS[8:]]
+
+
+def test_dates_cut_where_they_say(table: Path, tmp_path: Path):
+    cuts = ("--valid-from", "2018-10-04", "--test-from", "2018-10-06")
+    titer("data", "import", table, "--out", tmp_path / "out", *cuts)
+    assert labels(tmp_path / "out") == [DAYS[:3], DAYS[3:5], DAYS[5:]]
+
+
+def test_every_way_of_saying_how_a_table_is_written(tmp_path: Path):
+    (tmp_path / "facts.dat").write_bytes("Éva;04.10.2018;Zoë;visité\nÉva;11.10.2018;Zoë;visité\n".encode("latin-1"))
+    titer(
+        "data", "import", tmp_path / "facts.dat", "--out", tmp_path / "out", "--name", "visits",
+        "--names", "who, when, whom, what", "--delimiter", ";", "--encoding", "latin-1",
+        "--column", "subject=who", "--column", "object = whom", "--column", "relation=what", "--column", "time=when",
+        "--date-format", "%d.%m.%Y", "--unit", "week", "--split", "1,0,0",
+    )  # fmt: skip
+    dataset = open_dataset(tmp_path / "out")
+    assert dataset.name == "visits"
+    assert (dataset.vocabulary.entities, dataset.vocabulary.relations) == (["Éva", "Zoë"], ["visité"])
+    assert labels(tmp_path / "out") == [["2018-10-01", "2018-10-08"], [], []]
+
+
+def test_a_tab_can_be_written_as_backslash_t(tmp_path: Path):
+    (tmp_path / "facts.csv").write_text("subject\trelation\tobject\ttime\na\tr\tb\t2018\n")
+    titer("data", "import", tmp_path / "facts.csv", "--out", tmp_path / "out", "--delimiter", "\\t", "--split", "1,0,0")
+    assert labels(tmp_path / "out")[0] == ["2018"]
+
+
+def test_facts_that_last_are_cut_to_the_wanted_dates(tmp_path: Path):
+    rows = [
+        ("a", "r", "b", "####-##-##", "1788-##-##"),
+        ("a", "r", "c", "2016-##-##", ""),
+        ("b", "r", "c", "2020", "2021"),
+    ]
+    table = write_table(tmp_path / "facts.csv", rows, INTERVAL)
+    titer(
+        "data", "import", table, "--out", tmp_path / "out", "--earliest", "1786", "--latest", "2017", "--split", "1,0,0"
+    )
+    assert labels(tmp_path / "out")[0] == ["1786", "1787", "1788", "2016", "2017"]
+    assert open_dataset(tmp_path / "out").train.time.tolist() == [0, 1, 2, 230, 231]
+
+
+def test_a_benchmark_folder_keeps_its_splits_and_ids(tmp_path: Path):
+    folder = write_benchmark(tmp_path / "bench")
+    titer("data", "import", folder, "--out", tmp_path / "out", "--name", "mine")
+    stored, read = open_dataset(tmp_path / "out"), load_dataset(folder)
+    assert stored.name == "mine"
+    assert stored.splits == read.splits
+    assert stored.vocabulary.entities == read.vocabulary.entities
+    assert stored.checksum == read.checksum
+
+
+def test_bad_rows_of_a_benchmark_folder_are_skipped_and_listed(tmp_path: Path):
+    folder = write_benchmark(tmp_path / "bench", train=BENCHMARK["train.txt"] + "0\t0\t9\t48\n0\t0\n")
+    result = CliRunner().invoke(app, ["data", "import", str(folder), "--out", str(tmp_path / "out")])
+    assert isinstance(result.exception, DataError)
+    assert not (tmp_path / "out").exists()
+    titer("data", "import", folder, "--out", tmp_path / "out", "--bad-rows", "skip")
+    with (tmp_path / "out.rejected.csv").open(newline="") as file:
+        rows = [(row["row"], row["column"]) for row in csv.DictReader(file)]
+    assert rows == [("4", "object"), ("5", "")]
+    assert len(open_dataset(tmp_path / "out").train) == 3
+
+
+def test_an_existing_dataset_is_kept_unless_overwritten(table: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    titer("data", "import", table, "--out", out, "--name", "first")
+    result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out)])
+    assert isinstance(result.exception, DataError)
+    assert "--overwrite" in str(result.exception)
+    assert open_dataset(out).name == "first"
+    titer("data", "import", table, "--out", out, "--name", "second", "--overwrite")
+    assert open_dataset(out).name == "second"
+
+
+def test_a_failed_import_leaves_the_dataset_that_was_there(table: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    titer("data", "import", table, "--out", out, "--name", "first")
+    table.write_text(table.read_text() + "Ada,visit,Ben,soon\n")
+    result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out), "--overwrite"])
+    assert isinstance(result.exception, DataError)
+    assert open_dataset(out).name == "first"
+
+
+def test_nothing_but_a_dataset_is_ever_overwritten(table: Path, tmp_path: Path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "letters.txt").write_text("Dear Ada")
+    for out in (tmp_path / "precious", table):
+        result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out), "--overwrite"])
+        assert isinstance(result.exception, DataError)
+        assert "nothing else is overwritten" in str(result.exception)
+    assert (tmp_path / "precious" / "letters.txt").read_text() == "Dear Ada"
+    assert table.is_file()
