@@ -1,0 +1,1 @@
+"""The past of every entity, and which answers are true at which time."""

@@ -1,0 +1,67 @@
+"""Which other answers are true as well, and so must not count against a forecast."""
+
+from enum import StrEnum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from titer.data.facts import Facts
+from titer.data.vocabulary import Vocabulary
+from titer.errors import DataError
+from titer.graph.queries import Queries
+from titer.graph.ragged import spread
+
+
+class Filter(StrEnum):
+    """Which true answers, other than the one asked for, are taken out of the ranking."""
+
+    TIME_AWARE = "time-aware"
+    """Those that are true at the question's own time."""
+    STATIC = "static"
+    """Those that are true at any time."""
+    RAW = "raw"
+    """None."""
+
+
+class TrueAnswers:
+    """The known answers of every question, by (subject, relation, time) or, for the static filter, at any time."""
+
+    def __init__(self, facts: Facts, vocabulary: Vocabulary, filter: Filter = Filter.TIME_AWARE):
+        self.filter = filter
+        self.num_relations = vocabulary.num_directed_relations
+        self.first_time = int(facts.time.min()) if len(facts) else 0
+        self.num_steps = int(facts.time.max()) - self.first_time + 1 if len(facts) else 1
+        if vocabulary.num_entities * self.num_relations * self.num_steps >= 1 << 63:
+            raise DataError("entities x relations x steps is too large for the filter; use a coarser time unit")
+        queries, answers = Queries.about(facts, vocabulary)
+        if filter is Filter.RAW:
+            queries, answers = queries[:0], answers[:0]
+        # Each answer once: a fact that is repeated must not be taken out of a ranking twice.
+        key, answer = self._key(queries).numpy(), answers.numpy()
+        order = np.lexsort((answer, key))
+        key, answer = key[order], answer[order]
+        repeated = np.zeros(len(key), dtype=bool)
+        repeated[1:] = (key[1:] == key[:-1]) & (answer[1:] == answer[:-1])
+        self.key, self.answer = torch.from_numpy(key[~repeated]), torch.from_numpy(answer[~repeated])
+
+    def _key(self, queries: Queries) -> Tensor:
+        pair = queries.subject * self.num_relations + queries.relation
+        if self.filter is Filter.STATIC:
+            return pair
+        elapsed = queries.time - self.first_time
+        known = (elapsed >= 0) & (elapsed < self.num_steps)
+        return torch.where(known, pair * self.num_steps + elapsed, -1)
+
+    def of(self, queries: Queries) -> tuple[Tensor, Tensor]:
+        """Pairs (row of the query, true answer), laid end to end."""
+        key = self._key(queries)
+        row, position = spread(torch.searchsorted(self.key, key), torch.searchsorted(self.key, key, right=True))
+        return row, self.answer[position]
+
+    def to(self, device: torch.device | str) -> "TrueAnswers":
+        """The same index on another device."""
+        moved = object.__new__(TrueAnswers)
+        moved.__dict__.update(self.__dict__)
+        moved.key, moved.answer = self.key.to(device), self.answer.to(device)
+        return moved

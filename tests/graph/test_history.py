@@ -1,0 +1,163 @@
+"""The history against a brute-force oracle."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import LAST_TIME, Graph, directed_edges, graphs, random_facts
+from titer.data.facts import Facts
+from titer.data.vocabulary import Vocabulary
+from titer.errors import DataError
+from titer.graph.history import History
+
+TIMES = st.integers(-5, LAST_TIME + 3)
+
+
+def past_of(graph: Graph, entity: int, before: int, inclusive: bool = False) -> list[tuple[int, int, int]]:
+    """Oracle: (relation, object, time) of an entity's past edges, in order of time and then of the facts."""
+    limit = before + 1 if inclusive else before
+    edges = directed_edges(graph.facts, graph.vocabulary)
+    past = [(r, o, t) for s, r, o, t in edges if s == entity and t < limit]
+    return sorted(past, key=lambda edge: edge[2])
+
+
+def batch_of(graph: Graph, before: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Every entity, the padding entity too, at one time."""
+    entities = torch.arange(graph.vocabulary.num_entities + 1)
+    return entities, torch.full_like(entities, before)
+
+
+@given(graphs(), TIMES, st.integers(1, 12), st.booleans())
+def test_latest_gives_exactly_the_latest_edges_before_the_time(graph: Graph, before: int, limit: int, inclusive: bool):
+    entities, times = batch_of(graph, before)
+    found = History(graph.facts, graph.vocabulary).latest(entities, times, limit, inclusive=inclusive)
+    for entity in entities.tolist():
+        expected = past_of(graph, entity, before, inclusive)[::-1][:limit]
+        mask = found.mask[entity]
+        edges = zip(
+            *(column[entity][mask].tolist() for column in (found.relation, found.object, found.time)), strict=True
+        )
+        assert list(edges) == expected
+        assert mask.tolist() == [True] * len(expected) + [False] * (limit - len(expected))
+
+
+@given(graphs(), TIMES)
+def test_no_edge_at_or_after_the_time_ever_comes_back(graph: Graph, before: int):
+    history = History(graph.facts, graph.vocabulary)
+    entities, times = batch_of(graph, before)
+    latest = history.latest(entities, times, 100)
+    assert bool((latest.time[latest.mask] < before).all())
+    assert bool((history.all_before(entities, times).time < before).all())
+    nth = history.nth_latest(entities, times, torch.ones_like(entities))
+    exists = nth.relation != graph.vocabulary.relation_padding
+    assert bool((nth.time[exists] < before).all())
+    inclusive = history.latest(entities, times, 100, inclusive=True)
+    assert bool((inclusive.time[inclusive.mask] <= before).all())
+
+
+@given(graphs(), TIMES)
+def test_all_before_gives_every_past_edge_in_order(graph: Graph, before: int):
+    history = History(graph.facts, graph.vocabulary)
+    entities, times = batch_of(graph, before)
+    found = history.all_before(entities, times)
+    edges = list(zip(*(c.tolist() for c in (found.row, found.relation, found.object, found.time)), strict=True))
+    assert edges == [(e, *edge) for e in entities.tolist() for edge in past_of(graph, e, before)]
+    assert history.count_before(entities, times).tolist() == [len(past_of(graph, e, before)) for e in entities.tolist()]
+
+
+@given(graphs(), TIMES, st.integers(0, 5))
+def test_nth_latest_is_the_nth_of_the_latest(graph: Graph, before: int, n: int):
+    history = History(graph.facts, graph.vocabulary)
+    entities, times = batch_of(graph, before)
+    found = history.nth_latest(entities, times, torch.full_like(entities, n))
+    for entity in entities.tolist():
+        past = past_of(graph, entity, before)
+        edge = (int(found.relation[entity]), int(found.object[entity]), int(found.time[entity]))
+        nothing = (graph.vocabulary.relation_padding, graph.vocabulary.entity_padding, 0)
+        assert edge == (past[-n] if 1 <= n <= len(past) else nothing)
+
+
+@given(graphs())
+def test_places_without_an_edge_hold_the_padding_ids(graph: Graph):
+    entities, times = batch_of(graph, LAST_TIME + 1)
+    found = History(graph.facts, graph.vocabulary).latest(entities, times, 200)
+    assert bool((found.relation[~found.mask] == graph.vocabulary.relation_padding).all())
+    assert bool((found.object[~found.mask] == graph.vocabulary.entity_padding).all())
+    assert bool((found.relation[found.mask] < graph.vocabulary.num_directed_relations).all())
+
+
+@given(graphs(), st.integers(-3, LAST_TIME), st.integers(0, 3))
+def test_appending_later_facts_equals_building_at_once(graph: Graph, cut: int, new_entities: int):
+    ordered = graph.facts.sorted_by_time()
+    early, late = ordered[ordered.time < cut], ordered[ordered.time >= cut]
+    larger = Vocabulary.numbered(graph.vocabulary.num_entities + new_entities, graph.vocabulary.num_relations)
+    if new_entities:
+        newcomer = larger.num_entities - 1
+        late = Facts.concatenate(
+            late, Facts.from_rows([(0, 0, newcomer, LAST_TIME), (newcomer, 0, newcomer, LAST_TIME)])
+        )
+    merged = History(early, graph.vocabulary).extended(late, larger)
+    rebuilt = History(Facts.concatenate(early, late), larger)
+    entities = torch.arange(larger.num_entities + 1)
+    for before in (cut, LAST_TIME, LAST_TIME + 1):
+        times = torch.full_like(entities, before)
+        a, b = merged.latest(entities, times, 50), rebuilt.latest(entities, times, 50)
+        assert all(torch.equal(getattr(a, name), getattr(b, name)) for name in ("relation", "object", "time", "mask"))
+    assert merged.last_time == rebuilt.last_time
+
+
+def test_appending_leaves_the_old_history_as_it_was():
+    facts = random_facts(0, 200, 10, 3, 20)
+    vocabulary = Vocabulary.numbered(10, 3)
+    history = History(facts, vocabulary)
+    before = history.key.clone()
+    history.extended(Facts.from_rows([(1, 1, 2, 30)]))
+    assert torch.equal(history.key, before)
+
+
+def test_appending_earlier_facts_is_refused():
+    history = History(Facts.from_rows([(0, 0, 1, 5)]), Vocabulary.numbered(2, 1))
+    with pytest.raises(DataError, match="not earlier"):
+        history.extended(Facts.from_rows([(0, 0, 1, 4)]))
+
+
+def test_facts_outside_the_vocabulary_are_refused():
+    with pytest.raises(DataError, match="vocabulary"):
+        History(Facts.from_rows([(0, 0, 7, 5)]), Vocabulary.numbered(2, 1))
+
+
+def test_far_apart_times_are_refused_and_huge_ones_are_not():
+    vocabulary = Vocabulary.numbered(2, 1)
+    with pytest.raises(DataError, match="coarser"):
+        History(Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 1 << 33)]), vocabulary)
+    history = History(Facts.from_rows([(0, 0, 1, 1 << 40), (0, 0, 1, (1 << 40) + 1)]), vocabulary)
+    edges = history.latest(torch.tensor([0]), torch.tensor([(1 << 40) + 1]), 5)
+    assert edges.time[edges.mask].tolist() == [1 << 40]
+
+
+def test_an_edge_takes_at_most_24_bytes():
+    history = History(random_facts(1, 20_000, 500, 20, 300), Vocabulary.numbered(500, 20))
+    assert history.num_edges == 40_000
+    assert history.num_bytes / history.num_edges <= 24
+
+
+def test_the_order_of_a_batch_does_not_matter():
+    history = History(random_facts(2, 500, 20, 4, 30), Vocabulary.numbered(20, 4))
+    entities, times = torch.arange(20), torch.arange(20) + 5
+    shuffled = torch.randperm(20, generator=torch.Generator().manual_seed(0))
+    one, other = history.latest(entities, times, 7), history.latest(entities[shuffled], times[shuffled], 7)
+    assert torch.equal(one.object[shuffled], other.object)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("inclusive", [False, True])
+@pytest.mark.parametrize("limit", [1, 30, 100])
+def test_a_gpu_gives_the_same_edges(inclusive: bool, limit: int):
+    facts = random_facts(3, 5000, 50, 4, 40)
+    history = History(facts[facts.time >= 7], Vocabulary.numbered(50, 4))
+    entities, times = torch.arange(51).repeat(5), torch.arange(255) % 47 - 2
+    on_cpu = history.latest(entities, times, limit, inclusive=inclusive)
+    on_gpu = history.to("cuda").latest(entities.cuda(), times.cuda(), limit, inclusive=inclusive)
+    for name in ("relation", "object", "time", "mask"):
+        assert torch.equal(getattr(on_cpu, name), getattr(on_gpu, name).cpu())
