@@ -1,0 +1,1 @@
+"""Ranks, filters, tie rules and metrics: one protocol for every forecaster."""

@@ -1,0 +1,121 @@
+"""What every model must pass. A new model gets these tests by subclassing ``ModelCase``."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import LAST_TIME, Graph, graphs
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.evaluation.evaluate import evaluate
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import Model
+from titer.models.registry import model_class
+from titer.training.config import Config
+from titer.training.run import Run
+from titer.training.train import train
+
+
+class ModelCase:
+    name: ClassVar[str]
+    settings: ClassVar[dict[str, Any]] = {}
+    training: ClassVar[dict[str, Any]] = {}
+    least_mrr: ClassVar[float]
+    """On the small world's recurring facts."""
+    shares_sum_to_one: ClassVar[bool] = False
+
+    @classmethod
+    def config(cls) -> Config:
+        return Config.from_dict({"model": dict(cls.settings), "training": dict(cls.training)}, cls.name)
+
+    def make(self, graph: Graph) -> Model:
+        torch.manual_seed(0)
+        return model_class(self.name)(graph.vocabulary, TimeAxis(), self.config().model).eval()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def run(cls, world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
+        return train(world_data, cls.config(), tmp_path_factory.mktemp("runs") / cls.name)
+
+    def queries(self, dataset: Dataset) -> tuple[Queries, torch.Tensor]:
+        return Queries.about(dataset.test, dataset.vocabulary)
+
+    def test_learns_what_recurs(self, run, world):
+        found = evaluate(run.load_model("cpu"), world.dataset, "test")
+        kinds = world.kinds[-len(world.dataset.test) :] * 2
+        recurring = torch.tensor([kind == "recurring" for kind in kinds])
+        assert float((1 / found.ranks_under()[recurring]).mean()) >= self.least_mrr
+
+    def test_scores_do_not_depend_on_the_batch(self, run, world_data):
+        model = run.load_model("cpu")
+        history = History(world_data.facts, world_data.vocabulary)
+        queries, _ = self.queries(world_data)
+        queries = queries[::7]
+        whole = model.score(queries, history)
+        parts = torch.cat([model.score(part, history) for _, part in queries.batches(5)])
+        torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-6)
+
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+    def test_facts_at_or_after_the_question_change_nothing(self, graph: Graph, time: int, seed: int):
+        model = self.make(graph)
+        past = graph.facts.before(time)
+        entities = torch.arange(graph.vocabulary.num_entities)
+        relation = torch.full_like(entities, seed % graph.vocabulary.num_directed_relations)
+        queries = Queries(entities, relation, torch.full_like(entities, time))
+        with torch.inference_mode():
+            knowing_all = model.score(queries, History(graph.facts, graph.vocabulary))
+            knowing_the_past = model.score(queries, History(past, graph.vocabulary))
+        torch.testing.assert_close(knowing_all, knowing_the_past, rtol=1e-5, atol=1e-6)
+
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+    def test_evidence_is_a_path_of_past_facts_to_the_answer(self, graph: Graph, time: int, seed: int):
+        model = self.make(graph)
+        history = History(graph.facts, graph.vocabulary)
+        query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
+        known = set(graph.facts.before(time))
+        with torch.inference_mode():
+            scores = model.score(query, history)[0]
+            for answer in torch.nonzero(scores > float("-inf"))[:, 0].tolist():
+                evidence = model.explain(query, answer, history, limit=10_000)
+                for item in evidence:
+                    here = int(query.subject)
+                    for edge in item.path:
+                        assert edge.subject == here
+                        assert as_fact(edge, graph) in known
+                        here = edge.object
+                    assert not item.path or here == answer
+                if self.shares_sum_to_one:
+                    assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
+                assert [item.share for item in evidence] == sorted((i.share for i in evidence), reverse=True)
+
+    def test_a_run_loads_to_the_same_scores(self, run, world_data, tmp_path: Path):
+        model, again = run.load_model("cpu"), run.load_model("cpu")
+        history = History(world_data.facts, world_data.vocabulary)
+        queries, _ = self.queries(world_data)
+        assert torch.equal(model.score(queries[:50], history), again.score(queries[:50], history))
+
+    def test_an_empty_history_is_no_error(self, run, world_data):
+        model = run.load_model("cpu")
+        scores = model.score(Queries.one(0, 0, 0), History(Facts.empty(), world_data.vocabulary))
+        assert scores.shape == (1, world_data.vocabulary.num_entities)
+        assert not bool(torch.isnan(scores).any())
+
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+    def test_a_gpu_gives_the_same_scores(self, run, world_data):
+        history = History(world_data.facts, world_data.vocabulary)
+        queries, _ = self.queries(world_data)
+        on_cpu = run.load_model("cpu").score(queries, history)
+        on_gpu = run.load_model("cuda").score(queries.to("cuda"), history.to("cuda")).cpu()
+        torch.testing.assert_close(on_cpu, on_gpu, rtol=1e-4, atol=1e-5)
+
+
+def as_fact(edge, graph: Graph) -> tuple[int, int, int, int]:
+    if graph.vocabulary.is_inverse(edge.relation):
+        return edge.object, graph.vocabulary.inverse(edge.relation), edge.subject, edge.time
+    return tuple(edge)
