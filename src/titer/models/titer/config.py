@@ -1,0 +1,121 @@
+"""The settings of TITer. Where the paper's text and what its numbers were made with differ, there is a field."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from titer.errors import ConfigError
+
+ACTIVATIONS = ("cos", "sigmoid", "tanh", "relu")
+BASELINES = ("standardised", "moving_average")
+PERIODS = ("batch", "epoch")
+INITIALISATIONS = ("normal", "xavier")
+
+
+@dataclass(frozen=True)
+class TITerConfig:
+    """Settings of ``TITer``. The defaults are what does best on validation; ``preset = "paper"`` is the text."""
+
+    # The walk.
+    path_length: int = 3
+    """L: how many steps the agent takes."""
+    num_edges: int = 50
+    """N: how many of the latest edges of a node are candidate actions."""
+    strictly_back: bool = True
+    """Whether every step must go back in time (t' < t_l), or may stay at the time of its node (t' ≤ t_l)."""
+    may_stay_at_first: bool = False
+    """Whether the first step may be a self-loop also where the subject has a past."""
+
+    # The policy.
+    entity_dim: int = 80
+    """d_e: size of an entity's static part."""
+    time_dim: int = 20
+    """d_t: size of Φ(Δt)."""
+    relation_dim: int = 100
+    """d_r: size of a relation's embedding."""
+    state_dim: int = 100
+    """Size of the path encoder's state."""
+    hidden_dim: int = 100
+    """Size of the layer between state and action scores."""
+    relative_time: bool = True
+    """Whether a node has a relative time encoding; without it all of its embedding is static (an ablation)."""
+    time_activation: str = "cos"
+    """σ in Φ(Δt) = σ(w Δt + b): cos, sigmoid, tanh or relu."""
+    time_scale: float = 1.0
+    """Δt of one step, as Φ sees it."""
+    weighted_scoring: bool = True
+    """Whether β weighs node against edge scores; without it β is 0.5 (an ablation)."""
+    initialisation: str = "normal"
+    """How weights begin: embeddings from a standard normal distribution and the rest as torch does, or all xavier."""
+    freeze_state_on_self_loop: bool = False
+    """Whether the path encoder keeps its state when the last action was a self-loop."""
+
+    dropout: float = 0.0
+    """Share of the path encoder's inputs and of the hidden layer that is left out in training."""
+
+    # The reward.
+    shaped_reward: bool = True
+    """Whether a hit is worth 1 + p_Δt or just 1."""
+    num_snapshots: int = 300
+    """K: how many snapshots back the Dirichlet distributions reach."""
+    sampled_reward: bool = False
+    """Whether p is drawn from Dirichlet(α) for every batch, or is its mean."""
+    leave_one_out: bool = False
+    """Whether α maximises the leave-one-out likelihood."""
+
+    # REINFORCE.
+    discount: float = 0.95
+    """γ."""
+    num_rollouts: int = 1
+    """Walks drawn for a question in training."""
+    entropy_weight: float = 0.01
+    """What the entropy of the policy counts at the beginning of training."""
+    entropy_decay: float = 0.9
+    """What the entropy weight is multiplied by."""
+    entropy_decays_per: str = "batch"
+    """How often: batch or epoch."""
+    baseline: str = "standardised"
+    """What makes returns comparable: their batch mean and deviation, or a moving average that is taken off."""
+
+    # The search.
+    beam_size: int = 100
+    """How many paths are kept after each step at test time."""
+    inductive_mean: bool = True
+    """Whether entities that were never trained are represented by the inductive mean."""
+    mu: float = 0.1
+    """μ: how much of an untrained entity's representation is kept when new facts, or a question, speak of it."""
+
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "paper": {
+            "strictly_back": False,
+            "may_stay_at_first": True,
+            "initialisation": "xavier",
+            "freeze_state_on_self_loop": True,
+            "sampled_reward": True,
+            "entropy_decays_per": "epoch",
+            "baseline": "moving_average",
+        }
+    }
+
+    def __post_init__(self) -> None:
+        positive = ("path_length", "num_edges", "entity_dim", "time_dim", "relation_dim", "state_dim", "hidden_dim")
+        for name in (*positive, "num_snapshots", "num_rollouts", "beam_size", "time_scale"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"model.{name} must be positive, not {getattr(self, name)}")
+        for name in ("discount", "entropy_decay", "mu", "dropout"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"model.{name} must lie between 0 and 1, not at {getattr(self, name)}")
+        if self.entropy_weight < 0:
+            raise ConfigError("model.entropy_weight must not be negative")
+        for name, known in (
+            ("time_activation", ACTIVATIONS),
+            ("baseline", BASELINES),
+            ("entropy_decays_per", PERIODS),
+            ("initialisation", INITIALISATIONS),
+        ):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"model.{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+    @property
+    def node_dim(self) -> int:
+        """Size of a node's representation, [e; Φ(Δt)]."""
+        return self.entity_dim + self.time_dim

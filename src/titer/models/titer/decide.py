@@ -1,0 +1,107 @@
+"""One decision of the agent: score the candidate actions, draw one of them (section 3.3 of the paper).
+
+The arithmetic of weighted action scoring, apart from the network that feeds it:
+
+    β_n = sigmoid(g + ⟨w_e, e_n⟩ + ⟨w_r, r_n⟩ + ⟨w_t, Φ_n⟩)
+    φ_n = β_n (⟨ẽ_e, e_n⟩ + ⟨ẽ_t, Φ_n⟩) + (1 - β_n) ⟨r̃, r_n⟩
+
+where [ẽ_e; ẽ_t] = ẽ, Φ_n is the encoding of the action's time lag, and w_e, w_t, w_r are the parts of W_β.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from titer.kernels import triton_is_installed
+from titer.models.sampled import sampled_dots
+
+MOST_FUSED_ACTIONS = 128
+"""A kernel holds all actions of a walk at once."""
+
+
+class Candidates(NamedTuple):
+    """Which rows of which table belong to the candidate actions of each walk."""
+
+    rows: Tensor  # (walks, actions) of the entity table
+    relations: Tensor  # (walks, actions)
+    lags: Tensor  # (walks, actions)
+    mask: Tensor  # (walks, actions) which actions exist
+
+
+class Scoring(NamedTuple):
+    """Everything that enters the scores."""
+
+    e_tilde: Tensor  # (walks, entity_dim + time_dim)
+    r_tilde: Tensor  # (walks, relation_dim)
+    gate: Tensor  # (walks,) g, the state's and the question's share of β
+    entity: Tensor  # (rows, entity_dim)
+    relation: Tensor  # (relations, relation_dim)
+    encoding: Tensor  # (lags, time_dim) Φ of every lag
+    w_entity: Tensor  # (entity_dim,)
+    w_relation: Tensor  # (relation_dim,)
+    w_time: Tensor  # (time_dim,)
+
+
+class ActionScores(NamedTuple):
+    """Scores φ of candidate actions, -inf where there is none, and the weight β of each."""
+
+    phi: Tensor  # (walks, actions)
+    beta: Tensor  # (walks, actions)
+
+
+class Decision(NamedTuple):
+    """What was drawn."""
+
+    choice: Tensor  # (walks,)
+    log_probability: Tensor  # (walks,) log π(choice)
+    entropy: Tensor  # (walks,) of π
+
+
+def score_actions(candidates: Candidates, scoring: Scoring, *, weighted: bool) -> ActionScores:
+    """φ and β of every candidate; without weights β is 0.5."""
+    size = scoring.entity.shape[1]
+    of_node = sampled_dots(scoring.e_tilde[:, :size], scoring.entity, candidates.rows)
+    of_edge = sampled_dots(scoring.r_tilde, scoring.relation, candidates.relations)
+    if scoring.encoding.shape[1]:
+        of_node = of_node + sampled_dots(scoring.e_tilde[:, size:], scoring.encoding, candidates.lags)
+    if weighted:
+        gate = scoring.gate[:, None] + _pick(scoring.entity @ scoring.w_entity, candidates.rows)
+        gate = gate + _pick(scoring.relation @ scoring.w_relation, candidates.relations)
+        if scoring.encoding.shape[1]:
+            gate = gate + _pick(scoring.encoding @ scoring.w_time, candidates.lags)
+        beta = torch.sigmoid(gate)
+    else:
+        beta = torch.full_like(of_edge, 0.5)
+    phi = beta * of_node + (1 - beta) * of_edge
+    return ActionScores(phi.masked_fill(~candidates.mask, -math.inf), beta)
+
+
+def plain_decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
+    """Draw from π = softmax(φ): the largest of log π plus independent Gumbel noise is a sample."""
+    log_pi = torch.log_softmax(score_actions(candidates, scoring, weighted=weighted).phi, dim=1)
+    choice = (log_pi.detach() + noise).argmax(dim=1)
+    entropy = -(log_pi.exp() * log_pi.masked_fill(~candidates.mask, 0)).sum(dim=1)
+    return Decision(choice, log_pi.gather(1, choice[:, None])[:, 0], entropy)
+
+
+def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
+    """The same, in one kernel where that can be had."""
+    if not (
+        noise.is_cuda and noise.shape[1] <= MOST_FUSED_ACTIONS and scoring.encoding.shape[1] and triton_is_installed()
+    ):
+        return plain_decide(candidates, scoring, noise, weighted=weighted)
+    from titer.models.titer.decide_triton import decide as fused
+
+    return Decision(*fused(weighted, *candidates, noise, *scoring))
+
+
+def gumbel_noise(like: Tensor) -> Tensor:
+    """-log(-log(u)), u uniform."""
+    return -torch.log(-torch.log(torch.rand_like(like, dtype=torch.float32).clamp(1e-20, 1 - 1e-7)))
+
+
+def _pick(values: Tensor, places: Tensor) -> Tensor:
+    """values[places], with a gradient that adds up without sorting."""
+    return values.index_select(0, places.flatten()).view(places.shape)

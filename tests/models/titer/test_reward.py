@@ -1,0 +1,100 @@
+"""The Dirichlet distributions of the time-shaped reward."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import Graph, directed_edges, graphs
+from titer.data.facts import Facts
+from titer.data.load import load_dataset
+from titer.data.vocabulary import Vocabulary
+from titer.models.titer.reward import COUNT_BITS, SnapshotCounts, Tally, estimate_alpha, shaping
+
+
+def tally(values: list[int]) -> Tally:
+    key, times = torch.unique(torch.tensor(values, dtype=torch.int64), return_counts=True)
+    return Tally(key, times)
+
+
+def simulated(alpha: np.ndarray, samples: int, length: int, seed: int) -> SnapshotCounts:
+    """Multinomial samples whose probabilities are drawn from Dirichlet(α), for each row of α as a relation."""
+    generator = np.random.default_rng(seed)
+    counts, totals = [], []
+    for relation, row in enumerate(alpha):
+        for p in generator.dirichlet(row, samples):
+            n = generator.multinomial(length, p)
+            places = np.flatnonzero(n)
+            counts += [((relation * len(row) + int(k)) << COUNT_BITS) + int(n[k]) for k in places]
+            totals.append((relation << 32) + length)
+    return SnapshotCounts(len(alpha), alpha.shape[1], tally(counts), tally(totals))
+
+
+@pytest.mark.parametrize("leave_one_out", [False, True])
+def test_known_alpha_is_recovered_from_simulated_counts(leave_one_out: bool):
+    alpha = np.array([[4.0, 2.0, 1.0, 0.5], [0.3, 0.3, 3.0, 1.0]])
+    found = estimate_alpha(simulated(alpha, 4000, 60, seed=1), leave_one_out=leave_one_out, most_iterations=3000)
+    mean = found / found.sum(dim=1, keepdim=True)
+    np.testing.assert_allclose(mean.numpy(), alpha / alpha.sum(axis=1, keepdims=True), rtol=0.08)
+    if not leave_one_out:  # the leave-one-out likelihood is only an approximation of the strength
+        np.testing.assert_allclose(found.numpy(), alpha, rtol=0.12)
+
+
+def test_new_samples_update_the_estimate_without_starting_over():
+    alpha = np.array([[2.0, 1.0, 0.5]])
+    first, second = (simulated(alpha, 1500, 40, seed) for seed in (1, 2))
+    before = estimate_alpha(first)
+    updated = estimate_alpha(first + second, start=before)
+    from_scratch = estimate_alpha(first + second, most_iterations=2000)
+    np.testing.assert_allclose(updated.numpy(), from_scratch.numpy(), rtol=0.05)
+    one_step = estimate_alpha(first + second, start=before, most_iterations=1)
+    assert float((one_step - before).abs().sum()) < 0.1 * float(before.sum())
+
+
+@given(graphs(), st.integers(1, 6))
+def test_counts_are_appearances_of_the_answer_in_the_last_snapshots(graph: Graph, num_snapshots: int):
+    found = SnapshotCounts.of(graph.facts, graph.vocabulary, num_snapshots)
+    appearances = [(entity, t) for s, _, o, t in graph.facts for entity in (s, o)]
+    counts, totals = [], []
+    for _, relation, answer, asked in directed_edges(graph.facts, graph.vocabulary):
+        sample = [appearances.count((answer, asked - lag)) for lag in range(1, num_snapshots + 1)]
+        counts += [((relation * num_snapshots + k) << COUNT_BITS) + n for k, n in enumerate(sample) if n > 0]
+        totals += [(relation << 32) + sum(sample)] if sum(sample) else []
+    for ours, expected in ((found.counts, counts), (found.totals, totals)):
+        assert torch.equal(ours.key, tally(expected).key)
+        assert torch.equal(ours.times, tally(expected).times)
+
+
+def test_counting_in_parts_adds_up():
+    rows = [(i % 5, i % 2, (i * 3) % 5, i // 4) for i in range(60)]
+    facts, vocabulary = Facts.from_rows(rows), Vocabulary.numbered(5, 2)
+    whole = SnapshotCounts.of(facts, vocabulary, 4)
+    parts = [SnapshotCounts.of(part, vocabulary, 4, past=facts) for part in (facts[:20], facts[20:])]
+    both = parts[0] + parts[1]
+    assert torch.equal(both.counts.key, whole.counts.key)
+    assert torch.equal(both.counts.times, whole.counts.times)
+    assert torch.equal(both.totals.times, whole.totals.times)
+
+
+def test_relations_without_a_past_keep_a_usable_distribution():
+    alpha = estimate_alpha(SnapshotCounts.of(Facts.from_rows([(0, 0, 1, 0)]), Vocabulary.numbered(2, 1), 3))
+    assert bool(torch.isfinite(alpha).all())
+    assert bool((alpha > 0).all())
+
+
+def test_nothing_is_gained_at_no_distance():
+    assert shaping(torch.tensor([[0.2, 0.8]])).tolist() == [[0.0, pytest.approx(0.2), pytest.approx(0.8)]]
+
+
+@pytest.mark.real_data
+def test_all_relations_of_icews14_take_under_ten_seconds(datasets_folder):
+    dataset = load_dataset(datasets_folder / "ICEWS14")
+    torch.set_num_threads(2)
+    started = time.perf_counter()
+    alpha = estimate_alpha(SnapshotCounts.of(dataset.train, dataset.vocabulary, 300))
+    torch.set_num_threads(1)
+    assert alpha.shape == (460, 300)
+    assert time.perf_counter() - started < 10
