@@ -1,0 +1,1 @@
+"""From a question in words to ranked answers with evidence."""

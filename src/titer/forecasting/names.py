@@ -1,0 +1,49 @@
+"""Names as people type them."""
+
+import unicodedata
+from difflib import get_close_matches
+
+from titer.errors import UnknownNameError
+
+MOST_SUGGESTIONS = 5
+
+
+def simplified(name: str) -> str:
+    """A name without what people leave out: capitals, the brackets and underscores of some datasets, extra blanks."""
+    name = unicodedata.normalize("NFKC", name)
+    return " ".join(name.strip("<>").replace("_", " ").casefold().split())
+
+
+class NameIndex:
+    """Finds an id by a name: exactly, then whatever its capitals, then by a beginning that only one name has."""
+
+    def __init__(self, names: list[str], what: str):
+        self.names = names
+        self.what = what
+        self._exact = {name: i for i, name in enumerate(names)}
+        self._simple: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            self._simple.setdefault(simplified(name), []).append(i)
+
+    def find(self, typed: str) -> int:
+        """The id that a typed name means; raises with suggestions if that is nobody, or not only one."""
+        if typed in self._exact:
+            return self._exact[typed]
+        wanted = simplified(typed)
+        if not wanted:
+            raise UnknownNameError(f"an empty name is no {self.what}")
+        same = self._simple.get(wanted, [])
+        matches = same or [i for simple, ids in self._simple.items() if simple.startswith(wanted) for i in ids]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            shown = [self.names[i] for i in sorted(matches, key=lambda i: (len(self.names[i]), i))[:MOST_SUGGESTIONS]]
+            raise UnknownNameError(f"{typed!r} could be any of {len(matches)} names", shown)
+        raise UnknownNameError(f"there is no {self.what} {typed!r}", self._suggestions(wanted))
+
+    def _suggestions(self, wanted: str) -> list[str]:
+        """Names that are spelled alike, then names that have it in the middle."""
+        close = get_close_matches(wanted, self._simple, MOST_SUGGESTIONS, cutoff=0.6)
+        inside = [simple for simple in self._simple if wanted in simple]
+        ordered = dict.fromkeys([*close[:2], *inside, *close])
+        return [self.names[self._simple[simple][0]] for simple in list(ordered)[:MOST_SUGGESTIONS]]

@@ -1,0 +1,1 @@
+"""From a dataset and a configuration to a run directory."""

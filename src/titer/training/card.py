@@ -1,0 +1,33 @@
+"""The card of a run: what it is, in Markdown, for whoever finds the folder."""
+
+from typing import Any
+
+from titer.data.dataset import Dataset
+from titer.toml import to_toml
+from titer.training.config import Config
+
+
+def card(name: str, config: Config, dataset: Dataset, evaluations: list[dict[str, Any]]) -> str:
+    """A page that says what was trained on what, and how good it is."""
+    sizes = " / ".join(f"{len(facts):,}" for facts in dataset.splits.values())
+    lines = [
+        f"# {name}",
+        "",
+        f"A `{config.model_name}` forecaster, made by titer.",
+        "",
+        f"- Dataset: **{dataset.name}**, {sizes} facts (train / valid / test), "
+        f"{dataset.vocabulary.num_entities:,} entities, {dataset.vocabulary.num_relations:,} relations",
+        f"- Dataset checksum: `{dataset.checksum}`",
+        f"- Last known fact: {dataset.axis.words(int(dataset.facts.time.max()))}",
+        "",
+    ]
+    if evaluations:
+        lines += ["| split | protocol | MRR | Hits@1 | Hits@3 | Hits@10 |", "|---|---|---|---|---|---|"]
+        for found in evaluations:
+            protocol = ", ".join(f"{k}: {v}" for k, v in found["protocol"].items() if k != "convention")
+            keys = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
+            numbers = " | ".join(f"{100 * found['metrics'][key]:.2f}" for key in keys)
+            lines.append(f"| {found['split']} | {protocol} | {numbers} |")
+        lines.append("")
+    lines += ["## Settings", "", "```toml", to_toml(config.to_dict()).rstrip(), "```", ""]
+    return "\n".join(lines)

@@ -1,0 +1,113 @@
+"""Checkpoints: all that is needed to go on as if nothing had happened, without pickle."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from titer.errors import RunError
+from titer.files import atomic_path
+from titer.models.base import Model
+
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far training has come."""
+
+    epoch: int = 0
+    best_mrr: float = -1.0
+    best_epoch: int = 0
+    log: tuple[dict[str, Any], ...] = ()
+    """One row for every epoch."""
+
+
+def save_checkpoint(
+    folder: Path, model: Model, optimiser: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]
+) -> None:
+    """Write a checkpoint; the one before is kept in case this one gets damaged."""
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for name, parameter in model.named_parameters():
+        for key, value in optimiser.state.get(parameter, {}).items():
+            tensors[f"optimiser.{name}.{key}"] = torch.as_tensor(value)
+    tensors["random.cpu"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    about = {"progress": vars(progress), "config": config, "sha256": _digest(tensors)}
+    with atomic_path(folder / f"checkpoint-{progress.epoch:06d}.safetensors") as temporary:
+        save_file(tensors, temporary, metadata={"titer": json.dumps(about)})
+    for old in _checkpoints(folder)[KEPT:]:
+        old.unlink()
+
+
+def load_checkpoint(
+    folder: Path, model: Model, optimiser: torch.optim.Optimizer, config: dict[str, Any]
+) -> tuple[Progress, list[str]]:
+    """Go back to the latest checkpoint that can be read; also says what was wrong with later ones."""
+    complaints = []
+    for path in _checkpoints(folder):
+        try:
+            tensors, about = _read(path)
+        except (RunError, SafetensorError, OSError, ValueError, KeyError) as error:
+            complaints.append(f"{path} is damaged and was passed over: {error}")
+            continue
+        if about["config"] != config:
+            raise RunError(f"{path} belongs to a run with other settings; it can only go on with the same ones")
+        _restore(model, optimiser, tensors)
+        kept = about["progress"]
+        return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), complaints
+    return Progress(), complaints
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    """All checkpoints, the latest first."""
+    return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    with safe_open(path, framework="pt") as file:
+        about = json.loads((file.metadata() or {})["titer"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if _digest(tensors) != about["sha256"]:
+        raise RunError("its checksum does not match")
+    return tensors, about
+
+
+def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    prefix = "model."
+    load_state(model, {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)})
+    for name, parameter in model.named_parameters():
+        start = f"optimiser.{name}."
+        state = {key[len(start) :]: value for key, value in tensors.items() if key.startswith(start)}
+        if state:
+            # Adam counts its steps on the CPU unless a graph of the GPU is to do it.
+            on_device = {k: v.to(parameter.device) if v.dim() or parameter.is_cuda else v for k, v in state.items()}
+            optimiser.state[parameter] = on_device
+    torch.set_rng_state(tensors["random.cpu"])
+    if torch.cuda.is_available() and "random.cuda" in tensors:
+        torch.cuda.set_rng_state(tensors["random.cuda"])
+
+
+def load_state(model: Model, state: dict[str, Tensor]) -> None:
+    """Load everything that a model keeps; buffers take the size they were saved with."""
+    for name, buffer in model.named_buffers():
+        if name in state and state[name].shape != buffer.shape:
+            owner = model.get_submodule(name.rpartition(".")[0])
+            setattr(owner, name.rpartition(".")[2], buffer.new_empty(state[name].shape))
+    model.load_state_dict(state)
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,69 @@
+"""What training says while it runs: a log, curves for TensorBoard where it is installed, and a line for people."""
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from titer.files import write_text
+from titer.training.checkpoint import Progress
+from titer.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from titer.training.run import Run
+
+
+class Reporter:
+    """Writes one row for every epoch."""
+
+    def __init__(self, run: "Run", config: TrainingConfig, progress: Progress, complaints: list[str]):
+        self.run, self.config = run, config
+        self.started, self.first_epoch = time.perf_counter(), progress.epoch
+        self.curves = _tensorboard(run)
+        self.is_watched = sys.stderr.isatty()
+        for complaint in complaints:
+            self.say(complaint)
+        if progress.epoch:
+            self.say(f"going on after epoch {progress.epoch}")
+        # Rows of epochs that a break undid are written anew.
+        write_text(run.path / "training.jsonl", "".join(json.dumps(row) + "\n" for row in progress.log))
+
+    def __enter__(self) -> "Reporter":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.is_watched:
+            sys.stderr.write("\n")
+        if self.curves is not None:
+            self.curves.close()
+
+    def say(self, text: str) -> None:
+        """A remark, on standard error."""
+        print(text, file=sys.stderr)
+
+    def epoch(self, row: dict[str, Any], progress: Progress) -> None:
+        """Report one epoch."""
+        self.run.log(row)
+        for name, value in row.items():
+            if self.curves is not None and isinstance(value, float):
+                self.curves.add_scalar(name, value, row["epoch"])
+        if self.is_watched:
+            sys.stderr.write(f"\r\x1b[2K{self._line(row, progress)}")
+            sys.stderr.flush()
+
+    def _line(self, row: dict[str, Any], progress: Progress) -> str:
+        done = row["epoch"] - self.first_epoch
+        left = (time.perf_counter() - self.started) / done * (self.config.epochs - row["epoch"])
+        parts = [f"epoch {row['epoch']} of {self.config.epochs}", f"{row['queries_per_second']:,} questions/s"]
+        parts += [f"{name} {row[name]:.4f}" for name in ("reward", "loss") if name in row]
+        if progress.best_epoch:
+            parts.append(f"best valid MRR {100 * progress.best_mrr:.2f} (epoch {progress.best_epoch})")
+        return ", ".join([*parts, f"{left:.0f} s left"])
+
+
+def _tensorboard(run: "Run") -> Any:
+    try:
+        from torch.utils.tensorboard.writer import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(run.path / "tensorboard"))

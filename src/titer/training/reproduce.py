@@ -1,0 +1,96 @@
+"""From a published configuration to its row in the table of results."""
+
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from titer import __version__
+from titer.data.dataset import Dataset
+from titer.errors import ConfigError
+from titer.evaluation.evaluate import Evaluation, evaluate
+from titer.evaluation.protocol import CONVENTIONS
+from titer.files import write_json
+from titer.training.config import Config
+from titer.training.device import choose_device
+from titer.training.run import Run
+from titer.training.train import train
+
+PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
+
+
+def configurations(folder: Path) -> list[str]:
+    """The names of all published configurations: model/dataset."""
+    return sorted(f"{path.parent.name}/{path.stem}" for path in folder.glob("*/*.toml"))
+
+
+def find_configuration(name: str, folder: Path) -> Path:
+    """The file of a published configuration."""
+    path = folder / f"{name.lower()}.toml"
+    if not re.fullmatch(r"[\w-]+/[\w-]+", name) or not path.is_file():
+        known = ", ".join(configurations(folder)) or f"none in {folder}"
+        raise ConfigError(f"there is no configuration {name!r}; there are {known}")
+    return path
+
+
+def reproduce(
+    dataset: Dataset, config: Config, out: Path, *, label: str, command: str, overwrite: bool = False
+) -> tuple[Run, Evaluation, dict[str, Any]]:
+    """Train by a configuration, measure on the test split, and say all there is to say about it."""
+    run = train(dataset, config, out, overwrite=overwrite, resume=not overwrite)
+    model = run.load_model(config.training.device)
+    found = evaluate(model, dataset, "test")
+    run.record(found)
+    return run, found, result(found, config, label=label, command=command, seconds=run.summary["seconds"])
+
+
+def result(found: Evaluation, config: Config, *, label: str, command: str, seconds: float) -> dict[str, Any]:
+    """One row of the table of results, with everything that is needed to trust it."""
+    conventions = {name: protocol for name, protocol in CONVENTIONS.items() if protocol.filter == found.protocol.filter}
+    by_group = found.to_dict()
+    return {
+        "label": label,
+        "model": config.model_name,
+        "dataset": by_group["dataset"],
+        "split": found.split,
+        "convention": found.protocol.name,
+        "protocol": found.protocol.to_dict(),
+        "seed": config.training.seed,
+        "config": config.to_dict(),
+        "command": command,
+        "hardware": hardware(choose_device(config.training.device)),
+        "versions": versions(),
+        "metrics": found.metrics().to_dict(),
+        "conventions": {name: found.metrics(protocol).to_dict() for name, protocol in conventions.items()},
+        "entities": by_group["breakdown"]["entities"],
+        "direction": by_group["breakdown"]["direction"],
+        "seconds": {"training": round(seconds, 1), "testing": round(found.seconds, 2)},
+    }
+
+
+def write_result(row: dict[str, Any], folder: Path) -> Path:
+    """Keep a row as a file of its own."""
+    name = f"{row['label'].replace('/', '-')}-seed{row['seed']}.json"
+    write_json(folder / name, row)
+    return folder / name
+
+
+def hardware(device: torch.device) -> str:
+    """What the numbers were made on."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+
+
+def versions() -> dict[str, str]:
+    """What the numbers were made with."""
+    found = {"titer": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

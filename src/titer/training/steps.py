@@ -1,0 +1,113 @@
+"""One optimisation step, and the same as a graph of the GPU."""
+
+import torch
+from torch import Tensor, nn
+
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import Model
+from titer.training.config import TrainingConfig
+
+WARM_UP = 3
+
+
+class Stepper:
+    """Takes optimisation steps on batches of training questions, and adds up what they report."""
+
+    def __init__(self, model: Model, queries: Queries, answers: Tensor, history: History, config: TrainingConfig):
+        self.model, self.history, self.config = model, history, config
+        self.queries, self.answers = queries.to(model.device), answers.to(model.device)
+        on_gpu = model.device.type == "cuda"
+        self.optimiser = torch.optim.Adam(
+            [parameter for parameter in model.parameters() if parameter.requires_grad],
+            # A number in a tensor can be changed after a step was recorded as a graph.
+            lr=torch.tensor(config.learning_rate, device=model.device) if on_gpu else config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=on_gpu,
+            foreach=not on_gpu,
+            capturable=on_gpu,
+        )
+        self.sums: dict[str, Tensor] = {}
+        self.count = 0
+
+    def set_learning_rate(self, value: float) -> None:
+        """Change the step size from here on."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(value)
+            else:
+                group["lr"] = value
+
+    def step(self, rows: Tensor) -> None:
+        """One step on the questions of the given rows."""
+        self._compute(rows)
+        self.count += 1
+
+    def _compute(self, rows: Tensor) -> None:
+        # Phase 1: the loss of the batch.
+        result = self.model.training_step(self.queries[rows], self.answers[rows], self.history)
+        # Phase 2: its gradient.
+        self.optimiser.zero_grad(set_to_none=True)
+        result.loss.backward()
+        if self.config.clip_gradient:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_gradient)
+        # Phase 3: the step.
+        self.optimiser.step()
+        for name, value in {"loss": result.loss, **result.log}.items():
+            if name not in self.sums:
+                self.sums[name] = torch.zeros((), device=self.model.device)
+            self.sums[name] += value.detach()
+
+    def averages(self) -> dict[str, float]:
+        """Means of everything reported since the last call."""
+        means = {name: float(total) / max(self.count, 1) for name, total in self.sums.items()}
+        for total in self.sums.values():
+            total.zero_()
+        self.count = 0
+        return means
+
+
+class GraphedStepper(Stepper):
+    """Records a whole step as a CUDA graph once and replays it: no time is lost between its many small kernels."""
+
+    def __init__(self, model: Model, queries: Queries, answers: Tensor, history: History, config: TrainingConfig):
+        super().__init__(model, queries, answers, history, config)
+        self.rows = torch.zeros(config.batch_size, dtype=torch.int64, device=model.device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.warm_up = torch.cuda.Stream()
+        self.taken = 0
+
+    def step(self, rows: Tensor) -> None:
+        """One step; a batch of another size than the recorded one is computed without the graph."""
+        self.count += 1
+        if len(rows) != len(self.rows):
+            self._compute(rows)
+            # The graph writes its gradients to places of its own: give up the ones that were just made.
+            self.graph = None if self.taken <= WARM_UP else self.graph
+            return
+        self.rows.copy_(rows)
+        if self.taken < WARM_UP:
+            # Steps before the recording are real ones too, on a stream of their own as recording demands.
+            self.warm_up.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.warm_up):
+                self._compute(self.rows)
+            torch.cuda.current_stream().wait_stream(self.warm_up)
+        else:
+            if self.graph is None:
+                self._record()
+            assert self.graph is not None
+            self.graph.replay()
+        self.taken += 1
+
+    def _record(self) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self._compute(self.rows)
+
+
+def make_stepper(model: Model, queries: Queries, answers: Tensor, history: History, config: TrainingConfig) -> Stepper:
+    """The fastest stepper for a model and where it lives."""
+    graphed = model.device.type == "cuda" and model.has_static_shapes and config.cuda_graph
+    kind = GraphedStepper if graphed else Stepper
+    return kind(model, queries, answers, history, config)

@@ -1,0 +1,96 @@
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from titer import Forecaster
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.errors import DataError, TiterError, UnknownNameError
+from titer.forecasting.text import as_text
+from titer.models.recurrency import Recurrency
+from titer.training.config import Config
+from titer.training.train import train
+
+
+@pytest.fixture(scope="module")
+def forecaster(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Forecaster:
+    run = train(world_data, Config.load(model="recurrency"), tmp_path_factory.mktemp("runs") / "recurrency")
+    return Forecaster.load(run.path, "cpu")
+
+
+def test_a_question_in_words_gets_ranked_answers_in_words(forecaster: Forecaster):
+    found = forecaster.ask("aldoria", "HOLD talks", at="2023-07-01", top=3, explain=2)
+    assert (found.subject, found.relation, found.time) == ("Aldoria", "hold talks with", "2023-07-01")
+    assert [answer.rank for answer in found.answers] == [1, 2, 3]
+    assert {found.answers[0].entity, found.answers[1].entity} == {"Brenmark", "Drovia"}
+    reason = found.answers[0].reasons[0]
+    assert (reason.facts[0].subject, reason.facts[0].relation) == ("Aldoria", "hold talks with")
+    assert len(found.answers[0].reasons) == 2
+
+
+def test_the_subject_can_be_asked_for(forecaster: Forecaster):
+    found = forecaster.ask(None, "brief", "Army of Aldoria", at=date(2023, 7, 1), explain=1)
+    assert found.question == "? — brief — Army of Aldoria, 2023-07-01"
+    assert found.answers[0].entity == "President of Aldoria"
+    fact = found.answers[0].reasons[0].facts[0]
+    assert (fact.subject, fact.relation, fact.object) == ("President of Aldoria", "brief", "Army of Aldoria")
+
+
+def test_without_a_time_the_question_is_about_the_next_step(forecaster: Forecaster):
+    found = forecaster.ask("Aldoria", "accuse")
+    assert (found.time, found.ahead) == ("2023-07-01", 1)
+    assert "1 day after the last known fact (30 Jun 2023)" in found.horizon
+
+
+def test_far_ahead_is_allowed_and_said(forecaster: Forecaster):
+    assert "31 days after" in forecaster.ask("Aldoria", "accuse", at="2023-07-31").horizon
+
+
+def test_a_question_inside_the_data_uses_only_what_was_before(forecaster: Forecaster, world_data: Dataset):
+    found = forecaster.ask("Aldoria", "hold talks with", at="2023-03-01", top=50, explain=1000)
+    assert "inside the data" in found.horizon
+    times = [fact.time for answer in found.answers for reason in answer.reasons for fact in reason.facts]
+    assert times
+    assert max(times) < "2023-03-01"
+    cut = world_data.facts.before(world_data.axis.step("2023-03-01"))
+    past_only = Dataset("past", world_data.vocabulary, world_data.axis, cut, Facts.empty(), Facts.empty())
+    model = forecaster.model
+    assert isinstance(model, Recurrency)
+    again = Forecaster(model, past_only).ask("Aldoria", "hold talks with", at="2023-03-01", top=50)
+    assert [(a.entity, a.score) for a in again.answers] == [(a.entity, a.score) for a in found.answers]
+
+
+def test_dates_and_names_that_make_no_sense_are_refused(forecaster: Forecaster):
+    with pytest.raises(DataError, match="not a date"):
+        forecaster.ask("Aldoria", "accuse", at="tomorrow")
+    with pytest.raises(DataError, match="names only a year"):
+        forecaster.ask("Aldoria", "accuse", at="2023")
+    with pytest.raises(UnknownNameError, match="Aldoria"):
+        forecaster.ask("Aldorai", "accuse")
+    with pytest.raises(UnknownNameError, match="relation"):
+        forecaster.ask("Aldoria", "teleport to")
+    with pytest.raises(TiterError, match="either"):
+        forecaster.ask("Aldoria", "accuse", "Brenmark")
+    with pytest.raises(TiterError, match="at least one"):
+        forecaster.ask("Aldoria", "accuse", top=0)
+
+
+def test_a_forecast_turns_into_json_and_into_text(forecaster: Forecaster):
+    found = forecaster.ask("Aldoria", "hold talks with", top=2, explain=2)
+    assert json.loads(json.dumps(found.to_dict()))["answers"][1]["rank"] == 2
+    text = as_text(found)
+    assert "Aldoria — hold talks with — ?" in text
+    assert "before)" in text
+    assert "weaker evidence" in text
+
+
+def test_nothing_known_is_said_honestly(forecaster: Forecaster):
+    text = as_text(forecaster.ask("Aldoria", "invite", at="2023-01-01"))
+    assert "No answer" in text
+
+
+def test_a_missing_run_is_refused(tmp_path: Path):
+    with pytest.raises(TiterError, match="not a run directory"):
+        Forecaster.load(tmp_path)

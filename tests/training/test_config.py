@@ -1,0 +1,61 @@
+from pathlib import Path
+
+import pytest
+
+from titer.errors import ConfigError, UnknownNameError
+from titer.training.config import Config, TrainingConfig
+
+
+def test_settings_come_from_the_file_and_then_from_overrides(tmp_path: Path):
+    file = tmp_path / "config.toml"
+    file.write_text('[model]\nname = "random_walk"\nnum_edges = 7\n[training]\nepochs = 3\nlearning_rate = 1\n')
+    config = Config.load(file, overrides=["training.epochs=6", "model.num_walks = 9", "training.device=cpu"])
+    assert config.model_name == "random_walk"
+    assert (config.model.num_edges, config.model.num_walks, config.model.num_steps) == (7, 9, 3)
+    assert config.training == TrainingConfig(epochs=6, learning_rate=1.0, device="cpu")
+
+
+def test_a_configuration_survives_being_written_and_read():
+    config = Config.load(model="recurrency", overrides=["model.decays=[1, 2.5]", "training.seed=7"])
+    assert Config.from_dict(config.to_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.epoch=6", "did you mean 'training.epochs'"),
+        ("training.epochs=many", "training.epochs must be a whole number, not 'many'"),
+        ("training.epochs=1.5", "must be a whole number"),
+        ("training.epochs=true", "must be a whole number"),
+        ("training.learning_rate=fast", "must be a number"),
+        ("training.epochs=-1", "must not be negative"),
+        ("training.batch_size=0", "must be positive"),
+        ("model.decays=3", "must be a list of numbers"),
+        ("model.decays=[]", "must not be empty"),
+        ("model.colour=red", "there is no setting 'model.colour'"),
+        ("trainig.epochs=1", "did you mean 'training'"),
+        ("epochs=1", "wants table.key=value"),
+        ("training.epochs", "wants table.key=value"),
+    ],
+)
+def test_mistakes_are_refused_with_a_reason(override: str, message: str):
+    with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
+        Config.load(model="recurrency", overrides=[override])
+
+
+def test_a_file_for_another_model_is_refused(tmp_path: Path):
+    file = tmp_path / "config.toml"
+    file.write_text('[model]\nname = "random_walk"\n')
+    with pytest.raises(ConfigError, match="not for 'recurrency'"):
+        Config.load(file, "recurrency")
+
+
+def test_unknown_models_and_broken_files_are_refused(tmp_path: Path):
+    with pytest.raises(UnknownNameError, match="recurrency"):
+        Config.load(model="recurency")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[model\n")
+    with pytest.raises(ConfigError, match=r"broken\.toml"):
+        Config.load(broken)
+    with pytest.raises(ConfigError, match=r"missing\.toml"):
+        Config.load(tmp_path / "missing.toml")

@@ -1,0 +1,99 @@
+"""Published configurations, results and pictures."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from titer.cli.main import app
+from titer.errors import TiterError
+from titer.training.config import Config
+
+ROOT = Path(__file__).parents[2]
+FIELDS = {
+    "model",
+    "dataset",
+    "split",
+    "convention",
+    "seed",
+    "config",
+    "command",
+    "hardware",
+    "versions",
+    "metrics",
+    "seconds",
+}
+
+
+def titer(*words: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("configs/*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_every_published_configuration_can_be_read(path: Path):
+    assert Config.load(path).model_name == path.parent.name
+
+
+def test_the_four_benchmarks_have_the_papers_settings():
+    edges = {"icews14": 50, "icews18": 50, "wiki": 60, "yago": 30}
+    for name, expected in edges.items():
+        config = Config.load(ROOT / "configs" / "titer" / f"{name}.toml")
+        assert (config.model.num_edges, config.model.path_length, config.training.batch_size) == (expected, 3, 512)
+
+
+def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path):
+    quick = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.beam_size=5"]
+    words = ["reproduce", "titer/small-world", "--configs", ROOT / "configs", "--results", tmp_path / "results"]
+    shown = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *quick)
+    row = json.loads((tmp_path / "results" / "quick-seed3.json").read_text())
+    assert set(row) >= FIELDS
+    assert (row["seed"], row["model"], row["split"]) == (3, "titer", "test")
+    assert row["config"]["model"]["beam_size"] == 5
+    assert row["command"].startswith("titer reproduce titer/small-world --seed 3")
+    assert f"{100 * row['metrics']['mrr']:.2f}" in shown
+    again = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *quick)
+    assert again == shown
+    titer("plot", tmp_path / "run")
+    assert (tmp_path / "run" / "training.png").read_bytes().startswith(b"\x89PNG")
+    titer("plot", tmp_path / "run", "--out", tmp_path / "curves.svg")
+    assert "<svg" in (tmp_path / "curves.svg").read_text()
+    with pytest.raises(TiterError, match="png"):
+        titer("plot", tmp_path / "run", "--out", tmp_path / "curves.bmp")
+
+
+def test_unknown_configurations_are_refused_by_name(tmp_path: Path):
+    for name in ("titer/icews15", "../secrets", "titer"):
+        with pytest.raises(TiterError, match="there is no configuration"):
+            titer("reproduce", name, "--configs", ROOT / "configs", "--out", tmp_path / "run")
+
+
+def test_a_run_without_epochs_has_no_curves(tmp_path: Path):
+    titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
+    with pytest.raises(TiterError, match="no training curves"):
+        titer("plot", tmp_path / "run")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("benchmarks/results/*.json")), ids=lambda path: path.stem)
+def test_every_stored_result_says_what_made_it(path: Path):
+    row = json.loads(path.read_text(encoding="utf-8"))
+    assert set(row) >= FIELDS
+    assert row["command"].startswith("titer reproduce ")
+    assert len(row["dataset"]["checksum"]) == 64
+
+
+def test_the_page_of_results_is_the_one_rendered_from_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import importlib.util
+
+    specification = importlib.util.spec_from_file_location("render", ROOT / "benchmarks" / "render.py")
+    assert specification is not None
+    assert specification.loader is not None
+    render = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(render)
+    monkeypatch.setattr(render, "PAGE", tmp_path / "RESULTS.md")
+    render.main()
+    assert (tmp_path / "RESULTS.md").read_text() == (ROOT / "benchmarks" / "RESULTS.md").read_text()
