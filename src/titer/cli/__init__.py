@@ -1,0 +1,1 @@
+"""The command line: thin commands, whose verbs are the library's verbs."""

@@ -1,0 +1,88 @@
+"""``titer evaluate``."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
+from titer.cli.screen import say, say_json, say_table
+from titer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from titer.evaluation.evaluate import Evaluation
+    from titer.evaluation.metrics import Metrics
+    from titer.evaluation.protocol import Protocol
+
+
+def evaluate(
+    run: RunArgument,
+    split: Annotated[Split, typer.Option(help="Which split to ask about.")] = Split.test,
+    convention: Annotated[str | None, typer.Option(help="A named protocol: realistic (the default) or paper.")] = None,
+    filter: Annotated[str | None, typer.Option(help="time-aware, static or raw.")] = None,
+    ties: Annotated[str | None, typer.Option(help="realistic, optimistic or pessimistic.")] = None,
+    unreachable: Annotated[
+        str | None, typer.Option(help="Rank of answers that the model cannot reach: tied or last.")
+    ] = None,
+    past: Annotated[str | None, typer.Option(help="rolling, frozen-at-train or frozen-at-valid.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Questions scored together.")] = None,
+    device: DeviceOption = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Measure a run: both questions of every fact of a split, with every setting of the protocol stated.
+
+    The result is also kept in the run's metrics.json.
+    """
+    from titer.evaluation.evaluate import evaluate as evaluate_model
+    from titer.training.run import Run
+
+    protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
+    opened = Run(run)
+    found = evaluate_model(opened.load_model(device), opened.dataset, split.value, protocol, batch_size=batch_size)
+    recorded = opened.record(found)
+    if json:
+        say_json(recorded)
+    else:
+        _show(found)
+
+
+def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":
+    from dataclasses import replace
+
+    from titer.evaluation.protocol import Filter, Past, Ties, Unreachable, convention
+
+    kinds = {"filter": Filter, "ties": Ties, "unreachable": Unreachable, "past": Past}
+    changes = {}
+    for name, value in choices.items():
+        if value is None:
+            continue
+        try:
+            changes[name] = kinds[name](value)
+        except ValueError:
+            known = ", ".join(option.value for option in kinds[name])
+            raise ConfigError(f"--{name} must be one of {known}, not {value!r}") from None
+    return replace(convention(convention_name or "realistic"), **changes)
+
+
+def _show(found: "Evaluation") -> None:
+    say(f"{found.model} on {found.dataset.name}, {found.split} split: {len(found.queries):,} questions")
+    say(f"protocol: {found.protocol}")
+    say()
+    rows = [("all", found.metrics())]
+    rows += [(f"asking for the {name}", metrics) for name, metrics in found.by_direction().items()]
+    rows += [(f"with {name} entities only" if name == "seen" else "with an unseen entity", metrics)
+             for name, metrics in found.by_unseen().items()]  # fmt: skip
+    rows += [(f"all, convention {name!r}", metrics) for name, metrics in found.other_conventions().items()]
+    say_table(
+        ["questions", "count", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"],
+        [[label, *metric_cells(metrics)] for label, metrics in rows],
+    )
+
+
+def metric_cells(metrics: "Metrics") -> list[str]:
+    """Metrics as people read them: times a hundred."""
+    percentages = (metrics.mrr, metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10)
+    return [
+        f"{metrics.queries:,}",
+        *(f"{100 * value:.2f}" for value in percentages),
+        f"{metrics.mean_rank:.1f}",
+    ]

@@ -1,0 +1,47 @@
+"""``titer reproduce``."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from titer.cli.options import OverwriteOption
+from titer.cli.screen import note, say
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="MODEL/DATASET, such as titer/icews14.")],
+    out: Annotated[Path | None, typer.Option(help="Where to leave the run (default: runs/NAME-seedN).")] = None,
+    data: Annotated[str | None, typer.Option(help="The dataset's folder, if it was not downloaded by titer.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the run.")] = 0,
+    set: Annotated[list[str] | None, typer.Option("--set", help="TABLE.KEY=VALUE: change one setting.")] = None,
+    label: Annotated[str | None, typer.Option(help="What to call the result, if settings were changed.")] = None,
+    configs: Annotated[Path, typer.Option(help="The folder of published configurations.")] = Path("configs"),
+    results: Annotated[Path, typer.Option(help="Where to put the result.")] = Path("benchmarks/results"),
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Run a published configuration: train, measure on the test split, and keep the row of the result as JSON.
+
+    A run that was broken off goes on.
+    """
+    from titer.data.load import load_dataset
+    from titer.training.config import Config
+    from titer.training.reproduce import find_configuration, write_result
+    from titer.training.reproduce import reproduce as run_it
+
+    path = find_configuration(name, configs)
+    changes = set or []
+    label = label or name.lower()
+    config = Config.load(path, overrides=[*changes, f"training.seed={seed}"])
+    dataset = load_dataset(data or path.stem)
+    place = out or Path("runs") / f"{label.replace('/', '-')}-seed{seed}"
+    words = ["titer", "reproduce", name.lower(), "--seed", str(seed)]
+    words += [word for change in changes for word in ("--set", change)]
+    words += ["--label", label] if label != name.lower() else []
+    note(f"reproducing {label} with seed {seed}")
+    _, found, row = run_it(dataset, config, place, label=label, command=shlex.join(words), overwrite=overwrite)
+    file = write_result(row, results)
+    metrics = found.metrics()
+    say(f"{label} seed {seed}: MRR {100 * metrics.mrr:.2f}, Hits@1 {100 * metrics.hits_at_1:.2f}, "
+        f"Hits@10 {100 * metrics.hits_at_10:.2f} on test ({found.protocol.name}); {file}")  # fmt: skip

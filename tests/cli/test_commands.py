@@ -1,0 +1,137 @@
+"""The commands that a person types, from data to forecast."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from titer import __version__
+from titer.cli.main import app
+from titer.errors import TiterError
+
+
+def titer(*words: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    titer("train", "small-world", "--model", "recurrency", "--out", folder / "recurrency")
+    titer(
+        "train", "small-world", "--model", "random_walk", "--out", folder / "random_walk", "--set", "model.num_walks=50"
+    )
+    for name in ("recurrency", "random_walk"):
+        titer("evaluate", folder / name)
+    return {path.name: path for path in folder.iterdir()}
+
+
+def test_help_answers_at_once_and_without_torch():
+    started = time.perf_counter()
+    code = "import sys; from titer.cli.main import app; app(['--help'], standalone_mode=False)"
+    code += "; print('torch' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "False"
+    assert all(command in shown for command in ("data", "train", "evaluate", "forecast", "compare"))
+    # The goal is 0.3 s; a machine that runs tests on all cores gets more time.
+    assert time.perf_counter() - started < 1.5
+
+
+def test_python_m_titer_is_the_command():
+    shown = subprocess.run([sys.executable, "-m", "titer", "--version"], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == f"titer {__version__}"
+
+
+def test_evaluate_prints_a_table_and_keeps_the_result(runs: dict[str, Path]):
+    shown = titer("evaluate", runs["recurrency"])
+    assert "time-aware filter, realistic ties, unreachable tied, rolling history" in shown
+    assert re.search(r"all +894 ", shown)
+    assert "convention 'paper'" in shown
+    found = json.loads(titer("evaluate", runs["recurrency"], "--convention", "paper", "--json"))
+    assert found["protocol"]["convention"] == "paper"
+    stored = json.loads((runs["recurrency"] / "metrics.json").read_text())["evaluations"]
+    assert {(r["split"], r["protocol"]["convention"]) for r in stored} >= {("valid", "realistic"), ("test", "paper")}
+
+
+def test_a_single_setting_of_the_protocol_can_be_changed(runs: dict[str, Path]):
+    found = json.loads(titer("evaluate", runs["random_walk"], "--filter", "raw", "--past", "frozen-at-train", "--json"))
+    assert found["protocol"]["convention"] is None
+    assert (found["protocol"]["filter"], found["protocol"]["past"]) == ("raw", "frozen-at-train")
+
+
+def test_compare_shows_runs_side_by_side(runs: dict[str, Path]):
+    shown = titer("compare", runs["recurrency"], runs["random_walk"])
+    assert "recurrency" in shown
+    assert "random_walk" in shown
+    assert len({row["dataset"]["checksum"] for row in json.loads(titer("compare", *runs.values(), "--json"))}) == 1
+
+
+def test_compare_warns_of_different_data(runs: dict[str, Path], tmp_path: Path):
+    table = tmp_path / "facts.csv"
+    table.write_text(
+        "subject,relation,object,time\n" + "".join(f"a,r,b{i % 3},2020-01-{i:02d}\n" for i in range(1, 29))
+    )
+    titer("data", "import", table, "--out", tmp_path / "data")
+    titer("train", tmp_path / "data", "--model", "recurrency", "--out", tmp_path / "run")
+    titer("evaluate", tmp_path / "run")
+    result = CliRunner().invoke(app, ["compare", str(tmp_path / "run"), str(runs["recurrency"])])
+    assert "cannot be compared" in result.output
+
+
+def test_compare_says_how_to_get_missing_results(runs: dict[str, Path], tmp_path: Path):
+    titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
+    with pytest.raises(TiterError, match="titer evaluate"):
+        titer("compare", tmp_path / "run")
+
+
+def test_forecast_answers_with_names_dates_and_reasons(runs: dict[str, Path]):
+    shown = titer(
+        "forecast", runs["recurrency"], "aldoria", "hold talks", "--at", "2023-07-01", "--top", "3", "--explain"
+    )
+    assert shown.startswith("Aldoria — hold talks with — ?, 2023-07-01")
+    assert re.search(r"1\. (Brenmark|Drovia)", shown)
+    assert re.search(r"\d+%  Aldoria — hold talks with — \w+, \d+ Jun 2023 \(\d+ days? before\)", shown)
+    found = json.loads(titer("forecast", runs["recurrency"], "?", "brief", "Army of Aldoria", "--json"))
+    assert found["answers"][0]["entity"] == "President of Aldoria"
+
+
+def run_titer(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "titer", *map(str, words)], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_a_mistake_is_one_line_on_standard_error_and_a_nonzero_exit(runs: dict[str, Path], tmp_path: Path):
+    for words, message in (
+        (("forecast", runs["recurrency"], "Aldorai", "accuse"), "Did you mean: Aldoria"),
+        (
+            ("train", "small-world", "--out", tmp_path / "x", "--set", "training.epoch=2"),
+            "did you mean 'training.epochs'",
+        ),
+        (("train", "smal-world", "--out", tmp_path / "x"), "small-world"),
+        (("evaluate", tmp_path), "not a run directory"),
+        (
+            ("train", "small-world", "--model", "recurrency", "--out", runs["recurrency"] / "config.toml" / "x"),
+            "config.toml",
+        ),
+        (("evaluate", runs["recurrency"], "--ties", "lucky"), "--ties must be one of"),
+    ):
+        result = run_titer(*words)
+        assert result.returncode == 1
+        assert result.stderr.startswith("error: ") or "\nerror: " in result.stderr
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_output_into_a_pipe_has_no_progress_bars_and_no_colours(runs: dict[str, Path]):
+    result = run_titer("evaluate", runs["recurrency"])
+    assert result.stderr == ""
+    assert "\x1b" not in result.stdout

@@ -1,0 +1,53 @@
+"""The code in the documents does what they say."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from titer import History, Queries
+from titer.data.dataset import Dataset
+from titer.models import registry
+
+ROOT = Path(__file__).parents[1]
+
+
+def python_blocks(document: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_model_in_the_architecture_page_works(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "_classes", dict(registry._classes))
+    exec(python_blocks("docs/architecture.md")[0], {"__name__": "docs"})
+    model = registry.model_class("latest")(world_data.vocabulary, world_data.axis)
+    history = History(world_data.facts, world_data.vocabulary)
+    queries, _ = Queries.about(world_data.test, world_data.vocabulary)
+    scores = model.score(queries, history)
+    newest = history.latest(queries.subject, queries.time, 1)
+    known = newest.mask[:, 0]
+    age = (queries.time - newest.time[:, 0])[known]
+    assert torch.equal(scores[known].max(dim=1).values, -age.float())
+    assert torch.equal(scores[known].gather(1, newest.object[known])[:, 0], -age.float())
+    assert int(torch.isfinite(scores).sum(dim=1).max()) <= 50
+
+
+def test_the_readme_shows_the_two_commands_and_every_verb():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    first_screen = "\n".join(readme.splitlines()[:25])
+    assert "make demo" in first_screen
+    assert "make test" in first_screen
+    for verb in ("data import", "data info", "data download", "train", "evaluate", "forecast"):
+        assert f"titer {verb}" in readme
+
+
+def test_no_placeholder_is_left_in_the_documents():
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
+        assert not re.search(r"@[A-Z_]+@", document.read_text(encoding="utf-8")), document
+
+
+def test_no_link_in_the_documents_leads_nowhere():
+    documents = [path for path in ROOT.rglob("*.md") if not {".venv", "build"} & set(path.relative_to(ROOT).parts)]
+    for document in documents:
+        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / link).exists(), f"{document}: {link}"
