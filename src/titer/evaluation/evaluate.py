@@ -126,14 +126,15 @@ def evaluate(
     history = History(past_facts(dataset, split, protocol.past), dataset.vocabulary).to(model.device)
     true_answers = TrueAnswers(dataset.facts, dataset.vocabulary, protocol.filter).to(model.device)
     queries, answers = Queries.about(dataset.split(split), dataset.vocabulary)
-    ranks = []
+    # Made beforehand: small results kept between large scores would leave holes in memory that nothing fits into.
+    ranks = Ranks.empty(len(queries), dataset.vocabulary.num_entities)
     batches = list(queries.batches(batch_size or BATCH_SIZES.get(model.device.type, 256)))
     for rows, batch in batches if quiet else track(batches, f"evaluating on {split}"):
         batch, answer = batch.to(model.device), answers[rows].to(model.device)
         scores = model.score(batch, history)
         if bool(torch.isnan(scores).any()):
             raise TiterError(f"{model.name} scored some answers as NaN; nothing can be ranked by that")
-        ranks.append(rank_answers(scores, answer, true_answers.of(batch)).to("cpu"))
+        ranks.put(rows, rank_answers(scores, answer, true_answers.of(batch)))
     model.train(was_training)
     return Evaluation(
         dataset=dataset,
@@ -141,7 +142,7 @@ def evaluate(
         protocol=protocol,
         queries=queries,
         answers=answers,
-        ranks=Ranks.concatenate(ranks),
+        ranks=ranks,
         model=model.name,
         seconds=time.perf_counter() - started,
     )

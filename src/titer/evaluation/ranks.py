@@ -30,14 +30,15 @@ class Ranks:
         return rank
 
     @classmethod
-    def concatenate(cls, parts: "list[Ranks]") -> "Ranks":
-        """Ranks of several batches in order."""
-        columns = (torch.cat([getattr(part, name) for part in parts]) for name in ("better", "equal", "reached"))
-        return cls(*columns, num_entities=parts[0].num_entities)
+    def empty(cls, num_queries: int, num_entities: int) -> "Ranks":
+        """Places for the ranks of so many questions, to be filled by ``put``."""
+        better, equal = (torch.zeros(num_queries, dtype=torch.int64) for _ in range(2))
+        return cls(better, equal, torch.zeros(num_queries, dtype=torch.bool), num_entities)
 
-    def to(self, device: torch.device | str) -> "Ranks":
-        """The same ranks on another device."""
-        return Ranks(self.better.to(device), self.equal.to(device), self.reached.to(device), self.num_entities)
+    def put(self, rows: slice, part: "Ranks") -> None:
+        """Fill in the ranks of one batch."""
+        for name in ("better", "equal", "reached"):
+            getattr(self, name)[rows] = getattr(part, name)
 
 
 def rank_answers(scores: Tensor, answers: Tensor, filtered: tuple[Tensor, Tensor]) -> Ranks:

@@ -1,0 +1,139 @@
+"""Render ``benchmarks/results/*.json`` as ``benchmarks/RESULTS.md``.
+
+    python benchmarks/render.py
+
+Every number in the page comes from a result file, which names the command that made it; the paper's own numbers stand
+beside them.
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+HERE = Path(__file__).parent
+PAGE = HERE / "RESULTS.md"
+DATASETS = ("icews14", "icews18", "wiki", "yago")
+KEYS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
+PAPER = {  # MRR, Hits@1, Hits@3, Hits@10 of TITer in the paper
+    "icews14": (41.73, 32.74, 46.46, 58.44),
+    "icews18": (29.98, 22.05, 33.46, 44.83),
+    "wiki": (75.50, 72.96, 77.49, 79.02),
+    "yago": (87.47, 84.89, 89.96, 90.27),
+}
+ABLATIONS = {
+    "titer/icews14": "TITer",
+    "titer/icews14-no-shaping": "without reward shaping",
+    "titer/icews14-no-weights": "without weighted scoring (β = 0.5)",
+    "titer/icews14-neither": "without both",
+    "titer/icews14-paper": "preset `paper`: the text to the letter",
+}
+TIME = {
+    "titer/icews18": "TITer, ICEWS18",
+    "titer/icews18-static": "without relative time encoding, ICEWS18 (45 epochs)",
+    "titer/wiki": "TITer, WIKI",
+    "titer/wiki-static": "without relative time encoding, WIKI",
+}
+INDUCTIVE = {
+    "titer/icews14": "ICEWS14, with",
+    "titer/icews14-no-inductive-mean": "ICEWS14, without",
+    "titer/wiki": "WIKI, with",
+    "titer/wiki-no-inductive-mean": "WIKI, without",
+}
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def load() -> Rows:
+    """Results by label, in order of their seeds."""
+    rows: Rows = defaultdict(list)
+    for path in sorted((HERE / "results").glob("*.json")):
+        row = json.loads(path.read_text(encoding="utf-8"))
+        rows[row["label"]].append(row)
+    return rows
+
+
+def cell(values: list[float]) -> str:
+    """A mean, with the deviation where there are several."""
+    shown = f"{100 * mean(values):.2f}"
+    return f"{shown} ± {100 * stdev(values):.2f}" if len(values) > 1 else shown
+
+
+def main_table(rows: Rows) -> list[str]:
+    """TITer beside the paper."""
+    lines = ["| | | " + " | ".join(d.upper() for d in DATASETS) + " |", "|---|---|" + "---|" * len(DATASETS)]
+    for i, key in enumerate(KEYS):
+        name = key.replace("hits_at_", "Hits@").replace("mrr", "MRR")
+        lines.append(f"| {name} | paper | " + " | ".join(f"{PAPER[d][i]:.2f}" for d in DATASETS) + " |")
+        for convention in ("paper", "realistic"):
+            cells = [
+                cell([row["conventions"][convention][key] for row in rows[f"titer/{d}"]])
+                if rows.get(f"titer/{d}")
+                else "–"
+                for d in DATASETS
+            ]
+            lines.append(f"| | ours, convention `{convention}` | " + " | ".join(cells) + " |")
+    seeds = [f"{d.upper()} {', '.join(str(row['seed']) for row in rows.get(f'titer/{d}', []))}" for d in DATASETS]
+    return [*lines, "", "Seeds: " + "; ".join(seeds) + "."]
+
+
+def small_table(rows: Rows, labels: dict[str, str], group: str | None = None, seed: int | None = None) -> list[str]:
+    """Rows with their four metrics, of all questions or of one group of them, of all seeds or of one."""
+    lines = ["| | MRR | Hits@1 | Hits@3 | Hits@10 | seeds |", "|---|---|---|---|---|---|"]
+    for label, text in labels.items():
+        found = [row for row in rows.get(label, []) if seed is None or row["seed"] == seed]
+        metrics = [row["entities"][group] if group else row["metrics"] for row in found]
+        if metrics:
+            cells = [cell([m[key] for m in metrics]) for key in KEYS]
+            lines.append(f"| {text} | " + " | ".join(cells) + f" | {len(found)} |")
+    return lines
+
+
+def commands(rows: Rows) -> list[str]:
+    """What made each number."""
+    lines = ["| result | MRR | hardware | seconds of training | command |", "|---|---|---|---|---|"]
+    for label in sorted(rows):
+        for row in rows[label]:
+            lines.append(
+                f"| {label}, seed {row['seed']} | {100 * row['metrics']['mrr']:.2f} | {row['hardware']} | "
+                f"{row['seconds']['training']:.0f} | `{row['command']}` |"
+            )
+    return lines
+
+
+def main() -> None:
+    """Write the page."""
+    rows = load()
+    page = [
+        "# Results",
+        "",
+        "Rendered from `benchmarks/results/*.json` by `python benchmarks/render.py`. Test splits, time-aware filter, "
+        "rolling history, best epoch by validation; MRR and Hits × 100. Tables after the first use the convention "
+        "`realistic`. Several trainings shared one GPU, so seconds are upper bounds.",
+        "",
+        "## TITer and the paper",
+        "",
+        *main_table(rows),
+        "",
+        "## Ablations, ICEWS14",
+        "",
+        *small_table(rows, ABLATIONS),
+        "",
+        "## Relative time encoding",
+        "",
+        *small_table(rows, TIME),
+        "",
+        "## The inductive mean: questions with an entity that was never trained",
+        "",
+        *small_table(rows, INDUCTIVE, "unseen", seed=0),
+        "",
+        "## Commands",
+        "",
+        *commands(rows),
+        "",
+    ]
+    PAGE.write_text("\n".join(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""How many questions TITer trains on and answers in a second, what set-up takes, and how much memory.
+
+    python benchmarks/speed.py data/ICEWS14 --config configs/titer/icews14.toml
+
+Training is measured over whole epochs after the first; testing with the inductive mean, over the test split. Set-up is
+everything before the first training step, and recording that step on a GPU.
+"""
+
+import argparse
+import resource
+import time
+from pathlib import Path
+
+import torch
+
+from titer import History, Queries, evaluate, load_dataset
+from titer.models.registry import model_class
+from titer.training.config import Config
+from titer.training.device import choose_device
+from titer.training.steps import make_stepper
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has done all it was told."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset")
+    parser.add_argument("--model", default=None)
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--seconds", type=float, default=10, help="how long to train at least")
+    parser.add_argument("--test-batch", type=int, default=None)
+    parser.add_argument("--test-questions", type=int, default=0, help="how many to answer; 0 is all")
+    options = parser.parse_args()
+    config = Config.load(options.config, options.model, options.set)
+    device = choose_device(config.training.device)
+    dataset = load_dataset(options.dataset)
+    # Starting CUDA and loading torch's optimisers is not ours to measure.
+    torch.optim.Adam([torch.zeros(1, device=device, requires_grad=True)])
+
+    began = time.perf_counter()
+    torch.manual_seed(0)
+    model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
+    model.prepare(dataset.train, dataset.valid)
+    prepared = time.perf_counter()
+    model.to(device)
+    indexing = time.perf_counter()
+    history = History(dataset.train, dataset.vocabulary).to(device)
+    stepper = make_stepper(model, *Queries.about(dataset.train, dataset.vocabulary), history, config.training)
+    order = torch.randperm(len(stepper.queries)).to(device)
+    batches = [rows for rows in order.split(config.training.batch_size) if len(rows) == config.training.batch_size]
+    recording = time.perf_counter()
+    for rows in batches[:8]:
+        stepper.step(rows)
+    synchronise(device)
+    ready = time.perf_counter()
+
+    trained, started = 0, time.perf_counter()
+    while time.perf_counter() - started < options.seconds:
+        for rows in batches[:50]:
+            stepper.step(rows)
+        synchronise(device)
+        trained += len(batches[:50]) * config.training.batch_size
+    training = trained / (time.perf_counter() - started)
+
+    if options.test_questions:
+        dataset = type(dataset)(
+            dataset.name, dataset.vocabulary, dataset.axis, dataset.train, dataset.valid,
+            dataset.test[: options.test_questions // 2],
+        )  # fmt: skip
+    evaluate(model, dataset, "test", batch_size=options.test_batch)  # warms up
+    found = evaluate(model, dataset, "test", batch_size=options.test_batch)
+    name = torch.cuda.get_device_name() if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
+    host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(f"{config.model_name} on {dataset.name}, {name}")
+    print(f"  set-up                  {ready - began:>12.2f} s")
+    print(f"    counting              {prepared - began:>12.2f} s")
+    print(f"    indexing              {recording - indexing:>12.2f} s")
+    print(f"    first eight steps     {ready - recording:>12.2f} s, on a GPU with compiling and recording")
+    print(f"  training                {training:>12,.0f} questions/s")
+    print(
+        f"  testing                 {len(found.queries) / found.seconds:>12,.0f} questions/s, with indexing and ranking"
+    )
+    print(f"  peak memory, host       {host:>12.2f} GB")
+    if device.type == "cuda":
+        print(f"  peak memory, GPU        {torch.cuda.max_memory_allocated() / 1e9:>12.2f} GB")
+
+
+if __name__ == "__main__":
+    main()
