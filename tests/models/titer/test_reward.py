@@ -92,9 +92,7 @@ def test_nothing_is_gained_at_no_distance():
 @pytest.mark.real_data
 def test_all_relations_of_icews14_take_under_ten_seconds(datasets_folder):
     dataset = load_dataset(datasets_folder / "ICEWS14")
-    torch.set_num_threads(2)
-    started = time.perf_counter()
+    started = time.process_time()  # on one thread, and whatever else the machine is doing
     alpha = estimate_alpha(SnapshotCounts.of(dataset.train, dataset.vocabulary, 300))
-    torch.set_num_threads(1)
     assert alpha.shape == (460, 300)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

@@ -13,6 +13,7 @@ from titer.graph.ragged import spread
 
 CHUNK = 1 << 23
 TOLERANCE = 1e-3
+SHRINK_EVERY = 5
 COUNT_BITS = 20
 
 
@@ -105,17 +106,23 @@ def estimate_alpha(
     relation, n_i = samples.totals.key >> 32, (samples.totals.key & 0xFFFFFFFF).double()
     many_ik, many_i = samples.counts.times.double(), samples.totals.times.double()
     alpha = start.double() if start is not None else _proportional(place, n_ik * many_ik, samples)
-    for _ in range(most_iterations):
+    was_moving = torch.ones(samples.num_relations, dtype=torch.bool)
+    for iteration in range(most_iterations):
         alpha_k, whole = alpha.flatten()[place], alpha.sum(dim=1)[relation]
         numerator = torch.zeros(size, dtype=torch.float64)
         numerator.index_add_(0, place, many_ik * _difference(n_ik, alpha_k, leave_one_out))
         denominator = torch.full((samples.num_relations,), 1e-300, dtype=torch.float64)
         denominator.index_add_(0, relation, many_i * _difference(n_i, whole, leave_one_out))
         new = (alpha * numerator.view_as(alpha) / denominator[:, None]).clamp(min=1e-9)
-        change = (new - alpha).abs().sum(dim=1) / alpha.sum(dim=1)
-        alpha = new
-        if float(change.max()) < TOLERANCE:
+        moving = (new - alpha).abs().sum(dim=1) >= TOLERANCE * alpha.sum(dim=1)  # (relations,)
+        moving &= was_moving  # a relation that has come to rest stays there
+        alpha, was_moving = torch.where(moving[:, None], new, alpha), moving
+        if not bool(moving.any()):
             break
+        if iteration % SHRINK_EVERY == 0:
+            still, also = moving[place // samples.num_snapshots], moving[relation]
+            place, n_ik, many_ik = place[still], n_ik[still], many_ik[still]
+            relation, n_i, many_i = relation[also], n_i[also], many_i[also]
     return alpha.float()
 
 
