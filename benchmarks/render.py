@@ -30,7 +30,7 @@ ABLATIONS = {
     "titer/icews14-paper": "preset `paper`: the text to the letter",
 }
 TIME = {
-    "titer/icews18": "TITer, ICEWS18",
+    "titer/icews18-45-epochs": "TITer, ICEWS18 (45 epochs)",
     "titer/icews18-static": "without relative time encoding, ICEWS18 (45 epochs)",
     "titer/wiki": "TITer, WIKI",
     "titer/wiki-static": "without relative time encoding, WIKI",
@@ -41,6 +41,17 @@ INDUCTIVE = {
     "titer/wiki": "WIKI, with",
     "titer/wiki-no-inductive-mean": "WIKI, without",
 }
+FIRST = {
+    "titer/icews18-45-epochs": "ICEWS18, 45 epochs",
+    "titer/icews18": "ICEWS18, 55 epochs, in the main table",
+    "titer/yago-first": "YAGO, entropy weight falling per batch, 50 epochs",
+    "titer/yago": "YAGO, falling per epoch, 30 epochs, in the main table",
+}
+SECOND_LOOK = (
+    "The test split was read twice here, which our rule forbids: ICEWS18 was trained for longer, and YAGO with another "
+    "entropy bonus, after a first run had shown its test number. Validation pointed the same way both times (still "
+    "rising at 45 epochs; two YAGO seeds near 61 to 69), but the main table's ICEWS18 and YAGO rows are not blind."
+)
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -126,6 +137,12 @@ def main() -> None:
         "## The inductive mean: questions with an entity that was never trained",
         "",
         *small_table(rows, INDUCTIVE, "unseen", seed=0),
+        "",
+        "## Two configurations that were changed after a look at the test split",
+        "",
+        SECOND_LOOK,
+        "",
+        *small_table(rows, FIRST),
         "",
         "## Commands",
         "",
