@@ -56,11 +56,12 @@ Rows = dict[str, list[dict[str, Any]]]
 
 
 def load() -> Rows:
-    """Results by label, in order of their seeds."""
+    """Results on test by label, in order of their seeds."""
     rows: Rows = defaultdict(list)
     for path in sorted((HERE / "results").glob("*.json")):
         row = json.loads(path.read_text(encoding="utf-8"))
-        rows[row["label"]].append(row)
+        if row["split"] == "test":
+            rows[row["label"]].append(row)
     return rows
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from titer.cli.main import app
 from titer.errors import TiterError
 from titer.training.config import Config
+from titer.training.reproduce import PUBLISHED, configurations, find_configuration
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {
@@ -32,31 +33,32 @@ def titer(*words: str | Path) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("configs/*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
-def test_every_published_configuration_can_be_read(path: Path):
-    assert Config.load(path).model_name == path.parent.name
+@pytest.mark.parametrize("name", configurations())
+def test_every_published_configuration_can_be_read_and_stands_at_the_root_too(name: str):
+    assert Config.load(find_configuration(name)).model_name == name.partition("/")[0]
+    assert (ROOT / "configs" / f"{name}.toml").samefile(find_configuration(name))
 
 
 def test_the_four_benchmarks_have_the_papers_settings():
     edges = {"icews14": 50, "icews18": 50, "wiki": 60, "yago": 30}
     for name, expected in edges.items():
-        config = Config.load(ROOT / "configs" / "titer" / f"{name}.toml")
+        config = Config.load(PUBLISHED / "titer" / f"{name}.toml")
         assert (config.model.num_edges, config.model.path_length, config.training.batch_size) == (expected, 3, 512)
 
 
+QUICK = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.beam_size=5"]
+
+
 def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path):
-    quick = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.beam_size=5"]
-    words = ["reproduce", "titer/small-world", "--configs", ROOT / "configs", "--results", tmp_path / "results"]
-    shown = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *quick)
+    words = ["reproduce", "titer/small-world", "--results", tmp_path / "results"]
+    shown = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK)
     row = json.loads((tmp_path / "results" / "quick-seed3.json").read_text())
     assert set(row) >= FIELDS
     assert (row["seed"], row["model"], row["split"]) == (3, "titer", "test")
     assert row["config"]["model"]["beam_size"] == 5
     assert row["command"].startswith("titer reproduce titer/small-world --seed 3")
     assert f"{100 * row['metrics']['mrr']:.2f}" in shown
-    again = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *quick)
+    again = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK)
     assert again == shown
     titer("plot", tmp_path / "run")
     assert (tmp_path / "run" / "training.png").read_bytes().startswith(b"\x89PNG")
@@ -69,7 +71,28 @@ def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path):
 def test_unknown_configurations_are_refused_by_name(tmp_path: Path):
     for name in ("titer/icews15", "../secrets", "titer"):
         with pytest.raises(TiterError, match="there is no configuration"):
-            titer("reproduce", name, "--configs", ROOT / "configs", "--out", tmp_path / "run")
+            titer("reproduce", name, "--out", tmp_path / "run")
+
+
+def test_settings_can_be_chosen_without_the_test_split_ever_being_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """From any folder, and without touching the row of the test split."""
+    monkeypatch.chdir(tmp_path)
+    words = ["reproduce", "titer/small-world", "--label", "quick", "--results", "rows", *QUICK]
+    assert " on valid (" in titer(*words, "--split", "valid")
+    row = json.loads(Path("rows/quick-seed0-valid.json").read_text())
+    assert (row["split"], row["command"].endswith("--split valid")) == ("valid", True)
+    measured = json.loads(Path("runs/quick-seed0/metrics.json").read_text())["evaluations"]
+    assert {found["split"] for found in measured} == {"valid"}
+    titer(*words)
+    assert json.loads(Path("rows/quick-seed0.json").read_text())["split"] == "test"
+    assert json.loads(Path("rows/quick-seed0-valid.json").read_text()) == row
+
+
+def test_other_configurations_than_the_published_ones_can_be_named(tmp_path: Path):
+    with pytest.raises(TiterError, match="none in"):
+        titer("reproduce", "titer/icews14", "--configs", tmp_path)
 
 
 def test_a_run_without_epochs_has_no_curves(tmp_path: Path):

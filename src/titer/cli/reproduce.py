@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.options import OverwriteOption
+from titer.cli.options import OverwriteOption, Split
 from titer.cli.screen import note, say
 
 
@@ -17,20 +17,23 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the run.")] = 0,
     set: Annotated[list[str] | None, typer.Option("--set", help="TABLE.KEY=VALUE: change one setting.")] = None,
     label: Annotated[str | None, typer.Option(help="What to call the result, if settings were changed.")] = None,
-    configs: Annotated[Path, typer.Option(help="The folder of published configurations.")] = Path("configs"),
+    split: Annotated[Split, typer.Option(help="Which split to measure on: settings are chosen on valid.")] = Split.test,
+    configs: Annotated[
+        Path | None, typer.Option(help="A folder of other configurations than the published ones.")
+    ] = None,
     results: Annotated[Path, typer.Option(help="Where to put the result.")] = Path("benchmarks/results"),
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Run a published configuration: train, measure on the test split, and keep the row of the result as JSON.
+    """Run a published configuration: train, measure on a split, and keep the row of the result as JSON.
 
-    A run that was broken off goes on.
+    A run that was broken off goes on. With --split valid no number of the test split is ever computed.
     """
     from titer.data.load import load_dataset
     from titer.training.config import Config
-    from titer.training.reproduce import find_configuration, write_result
+    from titer.training.reproduce import PUBLISHED, find_configuration, write_result
     from titer.training.reproduce import reproduce as run_it
 
-    path = find_configuration(name, configs)
+    path = find_configuration(name, configs or PUBLISHED)
     changes = set or []
     label = label or name.lower()
     config = Config.load(path, overrides=[*changes, f"training.seed={seed}"])
@@ -39,9 +42,12 @@ def reproduce(
     words = ["titer", "reproduce", name.lower(), "--seed", str(seed)]
     words += [word for change in changes for word in ("--set", change)]
     words += ["--label", label] if label != name.lower() else []
+    words += ["--split", split.value] if split is not Split.test else []
     note(f"reproducing {label} with seed {seed}")
-    _, found, row = run_it(dataset, config, place, label=label, command=shlex.join(words), overwrite=overwrite)
+    _, found, row = run_it(
+        dataset, config, place, label=label, command=shlex.join(words), split=split.value, overwrite=overwrite
+    )
     file = write_result(row, results)
     metrics = found.metrics()
     say(f"{label} seed {seed}: MRR {100 * metrics.mrr:.2f}, Hits@1 {100 * metrics.hits_at_1:.2f}, "
-        f"Hits@10 {100 * metrics.hits_at_10:.2f} on test ({found.protocol.name}); {file}")  # fmt: skip
+        f"Hits@10 {100 * metrics.hits_at_10:.2f} on {split.value} ({found.protocol.name}); {file}")  # fmt: skip

@@ -19,15 +19,17 @@ from titer.training.device import choose_device
 from titer.training.run import Run
 from titer.training.train import train
 
+PUBLISHED = Path(__file__).parents[1] / "configs"
+"""The published configurations, which come with the package."""
 PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
 
 
-def configurations(folder: Path) -> list[str]:
+def configurations(folder: Path = PUBLISHED) -> list[str]:
     """The names of all published configurations: model/dataset."""
     return sorted(f"{path.parent.name}/{path.stem}" for path in folder.glob("*/*.toml"))
 
 
-def find_configuration(name: str, folder: Path) -> Path:
+def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
     """The file of a published configuration."""
     path = folder / f"{name.lower()}.toml"
     if not re.fullmatch(r"[\w-]+/[\w-]+", name) or not path.is_file():
@@ -37,12 +39,19 @@ def find_configuration(name: str, folder: Path) -> Path:
 
 
 def reproduce(
-    dataset: Dataset, config: Config, out: Path, *, label: str, command: str, overwrite: bool = False
+    dataset: Dataset,
+    config: Config,
+    out: Path,
+    *,
+    label: str,
+    command: str,
+    split: str = "test",
+    overwrite: bool = False,
 ) -> tuple[Run, Evaluation, dict[str, Any]]:
-    """Train by a configuration, measure on the test split, and say all there is to say about it."""
+    """Train by a configuration, measure on one split and no other, and say all there is to say about it."""
     run = train(dataset, config, out, overwrite=overwrite, resume=not overwrite)
     model = run.load_model(config.training.device)
-    found = evaluate(model, dataset, "test")
+    found = evaluate(model, dataset, split)
     run.record(found)
     return run, found, result(found, config, label=label, command=command, seconds=run.summary["seconds"])
 
@@ -72,8 +81,9 @@ def result(found: Evaluation, config: Config, *, label: str, command: str, secon
 
 
 def write_result(row: dict[str, Any], folder: Path) -> Path:
-    """Keep a row as a file of its own."""
-    name = f"{row['label'].replace('/', '-')}-seed{row['seed']}.json"
+    """Keep a row as a file of its own. One of validation says so in its name: the table of results is of test."""
+    suffix = "" if row["split"] == "test" else f"-{row['split']}"
+    name = f"{row['label'].replace('/', '-')}-seed{row['seed']}{suffix}.json"
     write_json(folder / name, row)
     return folder / name
 
