@@ -102,6 +102,11 @@ class Model(nn.Module, ABC):
         """Whether there are parameters for the training loop to optimise."""
         return any(parameter.requires_grad for parameter in self.parameters())
 
+    @property
+    def steps_per_question(self) -> int:
+        """How many steps the walks of one question have in training; 1 for a model that does not walk."""
+        return 1
+
     _place: Tensor
 
     @property

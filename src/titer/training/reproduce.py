@@ -13,6 +13,7 @@ from titer.data.dataset import Dataset
 from titer.errors import ConfigError
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.protocol import CONVENTIONS
+from titer.evaluation.size import Size
 from titer.files import write_json
 from titer.training.config import Config
 from titer.training.device import choose_device
@@ -53,10 +54,14 @@ def reproduce(
     model = run.load_model(config.training.device)
     found = evaluate(model, dataset, split)
     run.record(found)
-    return run, found, result(found, config, label=label, command=command, seconds=run.summary["seconds"])
+    seconds = run.summary["seconds"]
+    row = result(found, config, Size.of(model, dataset), label=label, command=command, seconds=seconds)
+    return run, found, row
 
 
-def result(found: Evaluation, config: Config, *, label: str, command: str, seconds: float) -> dict[str, Any]:
+def result(
+    found: Evaluation, config: Config, size: Size, *, label: str, command: str, seconds: float
+) -> dict[str, Any]:
     """One row of the table of results, with everything that is needed to trust it."""
     conventions = {name: protocol for name, protocol in CONVENTIONS.items() if protocol.filter == found.protocol.filter}
     by_group = found.to_dict()
@@ -76,6 +81,7 @@ def result(found: Evaluation, config: Config, *, label: str, command: str, secon
         "conventions": {name: found.metrics(protocol).to_dict() for name, protocol in conventions.items()},
         "entities": by_group["breakdown"]["entities"],
         "direction": by_group["breakdown"]["direction"],
+        "size": size.to_dict(),
         "seconds": {"training": round(seconds, 1), "testing": round(found.seconds, 2)},
     }
 

@@ -64,6 +64,11 @@ class TITer(Model):
         self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
         self.member_entity, self.member_relation = co_occurrences(train, self.vocabulary)
 
+    @property
+    def steps_per_question(self) -> int:
+        """L steps of every walk."""
+        return self.config.path_length * self.config.num_rollouts
+
     def begin_epoch(self, epoch: int) -> None:
         """Let the entropy bonus fade."""
         if self.config.entropy_decays_per == "epoch":

@@ -1,0 +1,74 @@
+"""How large a model is, and how much it computes: counted while it runs, not worked out on paper."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from titer.data.dataset import Dataset
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import Model
+
+BATCH_SIZE = 512
+"""Questions counted together: what they share, such as a product with a whole table, is divided among them."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Parameters, and multiply-adds of all matrix products, on average over a batch of questions."""
+
+    parameters: int
+    multiply_adds_per_step: int | None
+    """Of one step of one walk in training, forward alone; a model that does not walk has one step a question."""
+    multiply_adds_per_question: int
+    """Of scoring every entity as the answer to one question, as in evaluation."""
+
+    @classmethod
+    def of(cls, model: Model, dataset: Dataset) -> "Size":
+        """Count, on the question of the last training fact, on a copy on the CPU: no kernel hides anything there."""
+        copy = deepcopy(model).cpu().train()
+        history = History(dataset.train, dataset.vocabulary)
+        queries, answers = Queries.about(dataset.train[-1:], dataset.vocabulary)
+        rows = torch.zeros(BATCH_SIZE, dtype=torch.int64)
+        queries, answers = queries[rows], answers[rows]
+        per_step = None
+        if copy.is_trained_by_gradients:
+            walked = multiply_adds(lambda: copy.training_step(queries, answers, history))
+            per_step = round(walked / BATCH_SIZE / copy.steps_per_question)
+        copy.eval()
+        return cls(
+            parameters=sum(parameter.numel() for parameter in copy.parameters()),
+            multiply_adds_per_step=per_step,
+            multiply_adds_per_question=round(multiply_adds(lambda: copy.score(queries, history)) / BATCH_SIZE),
+        )
+
+    def to_dict(self) -> dict[str, int | None]:
+        """For JSON."""
+        return asdict(self)
+
+
+@torch.no_grad()
+def multiply_adds(work: Callable[[], object]) -> int:
+    """How many multiply-adds the matrix products of some work have; what is random elsewhere stays as it was."""
+    with torch.random.fork_rng(devices=[]), FlopCounterMode(display=False, custom_mapping=_UNKNOWN_TO_TORCH) as counter:
+        work()
+    return counter.get_total_flops() // 2  # a multiplication and an addition are two
+
+
+def _of_mv(matrix: torch.Size, vector: torch.Size, **_: Any) -> int:
+    return 2 * matrix.numel()
+
+
+def _of_sampled_addmm(pattern: Tensor, x: Tensor, table: Tensor, **_: Any) -> int:
+    return 2 * pattern.values().numel() * x.shape[1]
+
+
+# A shape does not tell how many places of a sparse matrix are filled: this formula is handed the tensors themselves.
+_of_sampled_addmm._get_raw = True  # type: ignore[attr-defined]
+
+_UNKNOWN_TO_TORCH = {torch.ops.aten.mv: _of_mv, torch.ops.aten.sparse_sampled_addmm: _of_sampled_addmm}
