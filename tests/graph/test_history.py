@@ -10,6 +10,7 @@ from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 from titer.graph.history import History
+from titer.graph.queries import Queries
 
 TIMES = st.integers(-5, LAST_TIME + 3)
 
@@ -105,6 +106,25 @@ def test_appending_later_facts_equals_building_at_once(graph: Graph, cut: int, n
         a, b = merged.latest(entities, times, 50), rebuilt.latest(entities, times, 50)
         assert all(torch.equal(getattr(a, name), getattr(b, name)) for name in ("relation", "object", "time", "mask"))
     assert merged.last_time == rebuilt.last_time
+
+
+@given(graphs(), st.sets(st.integers(0, 39)), TIMES)
+def test_taking_facts_out_equals_never_having_known_them(graph: Graph, chosen: set[int], before: int):
+    """Also facts that stand there twice, self-loops, and facts that were never there."""
+    taken = [fact for i, fact in enumerate(graph.facts) if i in chosen]
+    rows = [fact for fact in graph.facts if fact not in set(taken)]
+    strangers = [(0, 0, 0, -50), (0, 0, 0, LAST_TIME + 50)]
+    history = History(graph.facts, graph.vocabulary)
+    smaller = history.without(Facts.from_rows(taken + strangers))
+    rebuilt = History(Facts.from_rows(rows), graph.vocabulary)
+    entities, times = batch_of(graph, before)
+    for name in ("row", "relation", "object", "time"):
+        found, expected = (getattr(h.all_before(entities, times), name) for h in (smaller, rebuilt))
+        assert torch.equal(found, expected)
+    assert smaller.num_edges == rebuilt.num_edges == 2 * len(rows)
+    assert history.num_edges == 2 * len(graph.facts)
+    queries = Queries(entities[:-1], torch.zeros_like(entities[:-1]), times[:-1])
+    assert torch.equal(smaller.popularity.share(queries), rebuilt.popularity.share(queries))
 
 
 def test_appending_leaves_the_old_history_as_it_was():

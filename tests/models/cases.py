@@ -87,7 +87,7 @@ class ModelCase:
                     here = int(query.subject)
                     for edge in item.path:
                         assert edge.subject == here
-                        assert as_fact(edge, graph) in known
+                        assert edge.forward(graph.vocabulary) in known
                         here = edge.object
                     assert not item.path or here == answer
                 if self.shares_sum_to_one:
@@ -113,9 +113,3 @@ class ModelCase:
         on_cpu = run.load_model("cpu").score(queries, history)
         on_gpu = run.load_model("cuda").score(queries.to("cuda"), history.to("cuda")).cpu()
         torch.testing.assert_close(on_cpu, on_gpu, rtol=1e-4, atol=1e-5)
-
-
-def as_fact(edge, graph: Graph) -> tuple[int, int, int, int]:
-    if graph.vocabulary.is_inverse(edge.relation):
-        return edge.object, graph.vocabulary.inverse(edge.relation), edge.subject, edge.time
-    return tuple(edge)

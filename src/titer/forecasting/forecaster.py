@@ -6,7 +6,6 @@ from pathlib import Path
 import torch
 
 from titer.data.dataset import Dataset
-from titer.data.vocabulary import Vocabulary
 from titer.errors import TiterError
 from titer.forecasting.forecast import Answer, DatedFact, Forecast, Reason
 from titer.forecasting.names import NameIndex
@@ -102,15 +101,13 @@ class Forecaster:
         return Reason(tuple(self._fact(edge, asked) for edge in evidence.path), evidence.share, evidence.note)
 
     def _fact(self, edge: Edge, asked: int) -> DatedFact:
-        vocabulary: Vocabulary = self.dataset.vocabulary
-        subject, relation, object = edge.subject, edge.relation, edge.object
-        if vocabulary.is_inverse(relation):
-            subject, relation, object = object, vocabulary.inverse(relation), subject
+        vocabulary = self.dataset.vocabulary
+        fact = edge.forward(vocabulary)
         return DatedFact(
-            subject=vocabulary.entities[subject],
-            relation=vocabulary.relations[relation],
-            object=vocabulary.entities[object],
-            time=self.axis.label(edge.time),
-            date=self.axis.words(edge.time),
-            ago=self.axis.duration(asked - edge.time),
+            subject=vocabulary.entities[fact.subject],
+            relation=vocabulary.relations[fact.relation],
+            object=vocabulary.entities[fact.object],
+            time=self.axis.label(fact.time),
+            date=self.axis.words(fact.time),
+            ago=self.axis.duration(asked - fact.time),
         )

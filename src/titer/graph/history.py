@@ -188,6 +188,26 @@ class History:
         merged._keep(*columns)
         return merged
 
+    def without(self, facts: Facts) -> "History":
+        """This history with some facts taken out, in both directions and however often each was given.
+
+        Facts that it does not hold are passed over. It goes on to span the same time.
+        """
+        if len(facts) == 0 or self.last_time is None:
+            return self
+        facts = facts[(facts.time >= self.first_time) & (facts.time <= self.last_time)]
+        gone = tuple(column.to(self.device) for column in _sorted_edges(facts, self.vocabulary, self.first_time))
+        wanted, position = spread(
+            torch.searchsorted(self.key, gone[0]), torch.searchsorted(self.key, gone[0], right=True)
+        )
+        same = (self.relation[position] == gone[1][wanted]) & (self.object[position] == gone[2][wanted])
+        kept = torch.ones(self.num_edges, dtype=torch.bool, device=self.device)
+        kept[position[same]] = False
+        smaller = object.__new__(History)
+        smaller.vocabulary, smaller.first_time, smaller.last_time = self.vocabulary, self.first_time, self.last_time
+        smaller._keep(*(column[:-1][kept] for column in (self.key, self.relation, self.object)))
+        return smaller
+
 
 def _sorted_edges(facts: Facts, vocabulary: Vocabulary, first_time: int) -> tuple[Tensor, Tensor, Tensor]:
     """Keys, relations and objects of all directed edges, sorted by entity and time."""

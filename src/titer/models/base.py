@@ -27,6 +27,12 @@ class Edge(NamedTuple):
     object: int
     time: int
 
+    def forward(self, vocabulary: Vocabulary) -> "Edge":
+        """The fact itself, the way round it happened."""
+        if not vocabulary.is_inverse(self.relation):
+            return self
+        return Edge(self.object, vocabulary.inverse(self.relation), self.subject, self.time)
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -92,6 +98,11 @@ class Model(nn.Module, ABC):
 
         ``-inf`` marks an answer that the model has nothing to say about. NaN is an error.
         """
+
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """Scores as probabilities; a question about which nothing is known gives none to anyone. (queries, entities)"""
+        known = (scores > UNREACHED).any(dim=1, keepdim=True)
+        return torch.where(known, torch.softmax(scores, dim=1), 0.0)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """The evidence for one answer to one question, strongest first; nothing if the model has none to show."""
