@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from titer import __version__
-from titer.cli import compare, data, evaluate, forecast, plot, reproduce, size, train
+from titer.cli import compare, data, evaluate, faithfulness, forecast, plot, reproduce, size, train
 from titer.cli.screen import fail
 from titer.errors import TiterError
 
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.add_typer(data.app, name="data")
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("faithfulness")(faithfulness.faithfulness)
 app.command("forecast")(forecast.forecast)
 app.command("compare")(compare.compare)
 app.command("plot")(plot.plot)
