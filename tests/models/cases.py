@@ -94,6 +94,17 @@ class ModelCase:
                     assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
                 assert [item.share for item in evidence] == sorted((i.share for i in evidence), reverse=True)
 
+    def test_probabilities_keep_the_order_of_the_scores_and_sum_to_one(self, run, world_data):
+        model = run.load_model("cpu")
+        queries, _ = self.queries(world_data)
+        scores = model.score(queries[:50], History(world_data.facts, world_data.vocabulary))
+        found = model.probabilities(scores)
+        reached = scores > float("-inf")
+        torch.testing.assert_close(found.sum(dim=1), reached.any(dim=1).float())
+        assert bool((found[~reached] == 0).all())
+        ordered = found.gather(1, scores.argsort(dim=1, descending=True))
+        assert bool((ordered.diff(dim=1) <= 0).all())
+
     def test_a_run_loads_to_the_same_scores(self, run, world_data, tmp_path: Path):
         model, again = run.load_model("cpu"), run.load_model("cpu")
         history = History(world_data.facts, world_data.vocabulary)

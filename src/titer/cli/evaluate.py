@@ -76,6 +76,10 @@ def _show(found: "Evaluation") -> None:
         ["questions", "count", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"],
         [[label, *metric_cells(metrics)] for label, metrics in rows],
     )
+    say()
+    error = found.confidence.expected_calibration_error()
+    sure, right = found.confidence.probability.mean(), found.confidence.correct.double().mean()
+    say(f"calibration: {sure:.1%} sure of its top answers, {right:.1%} of them right; expected error {error:.2%}")
 
 
 def metric_cells(metrics: "Metrics") -> list[str]:

@@ -10,10 +10,11 @@ from torch import Tensor
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import TiterError
+from titer.evaluation.calibration import Confidence, judge
 from titer.evaluation.metrics import Metrics, by_group
 from titer.evaluation.protocol import CONVENTIONS, Past, Protocol
 from titer.evaluation.ranks import Ranks, rank_answers
-from titer.graph.filters import TrueAnswers
+from titer.graph.filters import Filter, TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
@@ -33,6 +34,8 @@ class Evaluation:
     queries: Queries
     answers: Tensor
     ranks: Ranks
+    confidence: Confidence
+    temperature: float
     model: str
     seconds: float
 
@@ -99,6 +102,7 @@ class Evaluation:
             "protocol": {"convention": self.protocol.name, **self.protocol.to_dict()},
             "metrics": self.metrics().to_dict(),
             "other_conventions": {name: metrics.to_dict() for name, metrics in self.other_conventions().items()},
+            "calibration": {"temperature": self.temperature, **self.confidence.to_dict()},
             "unreached": int((~self.ranks.reached).sum()),
             "breakdown": {
                 kind: {group: metrics.to_dict() for group, metrics in groups.items()}
@@ -125,9 +129,16 @@ def evaluate(
     model.eval()
     history = History(past_facts(dataset, split, protocol.past), dataset.vocabulary).to(model.device)
     true_answers = TrueAnswers(dataset.facts, dataset.vocabulary, protocol.filter).to(model.device)
+    # Whether a top answer is right does not depend on what is filtered out of a ranking.
+    right_answers = (
+        true_answers
+        if protocol.filter is Filter.TIME_AWARE
+        else TrueAnswers(dataset.facts, dataset.vocabulary).to(model.device)
+    )
     queries, answers = Queries.about(dataset.split(split), dataset.vocabulary)
     # Made beforehand: small results kept between large scores would leave holes in memory that nothing fits into.
     ranks = Ranks.empty(len(queries), dataset.vocabulary.num_entities)
+    confidence = Confidence.empty(len(queries))
     batches = list(queries.batches(batch_size or BATCH_SIZES.get(model.device.type, 256)))
     for rows, batch in batches if quiet else track(batches, f"evaluating on {split}"):
         batch, answer = batch.to(model.device), answers[rows].to(model.device)
@@ -135,6 +146,7 @@ def evaluate(
         if bool(torch.isnan(scores).any()):
             raise TiterError(f"{model.name} scored some answers as NaN; nothing can be ranked by that")
         ranks.put(rows, rank_answers(scores, answer, true_answers.of(batch)))
+        confidence.put(rows, judge(model.logits(scores), right_answers.of(batch), model.temperature))
     model.train(was_training)
     return Evaluation(
         dataset=dataset,
@@ -143,6 +155,8 @@ def evaluate(
         queries=queries,
         answers=answers,
         ranks=ranks,
+        confidence=confidence,
+        temperature=model.temperature,
         model=model.name,
         seconds=time.perf_counter() - started,
     )

@@ -41,6 +41,8 @@ class Answer:
     rank: int
     entity: str
     score: float
+    probability: float
+    """How sure the model is, calibrated on validation."""
     reasons: tuple[Reason, ...] = ()
 
 

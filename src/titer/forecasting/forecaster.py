@@ -84,7 +84,8 @@ class Forecaster:
         return f"inside the data, which goes on to {last}; only facts before the question are used as evidence"
 
     def _answers(self, query: Queries, top: int, explain: int) -> tuple[Answer, ...]:
-        scores = self.model.score(query, self.history)[0]
+        scores = self.model.score(query, self.history)
+        probabilities, scores = self.model.probabilities(scores)[0], scores[0]
         # Stable, so that equally good answers always come in the same order.
         best = torch.argsort(scores, descending=True, stable=True)[:top].tolist()
         answers = []
@@ -94,7 +95,8 @@ class Forecaster:
                 break
             evidence = self.model.explain(query, entity, self.history, explain) if explain else []
             reasons = tuple(self._reason(item, int(query.time)) for item in evidence)
-            answers.append(Answer(rank, self.dataset.vocabulary.entities[entity], score, reasons))
+            name, probability = self.dataset.vocabulary.entities[entity], float(probabilities[entity])
+            answers.append(Answer(rank, name, score, probability, reasons))
         return tuple(answers)
 
     def _reason(self, evidence: Evidence, asked: int) -> Reason:

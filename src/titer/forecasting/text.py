@@ -13,7 +13,7 @@ def as_text(forecast: Forecast) -> str:
         lines.append("No answer: nothing that was known before this time speaks for anyone.")
     width = max((len(answer.entity) for answer in forecast.answers), default=0)
     for answer in forecast.answers:
-        lines.append(f"{answer.rank:>3}. {answer.entity.ljust(width)}  {answer.score:.4g}")
+        lines.append(f"{answer.rank:>3}. {answer.entity.ljust(width)}  {answer.probability:>6.1%}")
         shown = [reason for reason in answer.reasons if reason.share >= WORTH_SHOWING]
         lines += [f"       {reason.share:>4.0%}  {reason}" for reason in shown]
         rest = 1 - sum(reason.share for reason in shown)

@@ -73,6 +73,8 @@ class Model(nn.Module, ABC):
     Config: ClassVar[type] = NoConfig
     has_static_shapes: ClassVar[bool] = False
     """Whether a training step has the same shapes whatever the batch, and never waits for the GPU."""
+    temperature: float = 1.0
+    """How much less sure the model should be than its scores say; chosen on validation at the end of training."""
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):
         super().__init__()
@@ -99,10 +101,15 @@ class Model(nn.Module, ABC):
         ``-inf`` marks an answer that the model has nothing to say about. NaN is an error.
         """
 
+    def logits(self, scores: Tensor) -> Tensor:
+        """Scores on a scale where differences are log odds; a model whose scores are weights takes their logarithm."""
+        return scores
+
     def probabilities(self, scores: Tensor) -> Tensor:
-        """Scores as probabilities; a question about which nothing is known gives none to anyone. (queries, entities)"""
-        known = (scores > UNREACHED).any(dim=1, keepdim=True)
-        return torch.where(known, torch.softmax(scores, dim=1), 0.0)
+        """softmax(logits / temperature); where nothing is known, nobody gets any. (queries, num_entities)"""
+        logits = self.logits(scores)
+        known = (logits > UNREACHED).any(dim=1, keepdim=True)
+        return torch.where(known, torch.softmax(logits / self.temperature, dim=1), 0.0)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """The evidence for one answer to one question, strongest first; nothing if the model has none to show."""

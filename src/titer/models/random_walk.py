@@ -72,6 +72,10 @@ class RandomWalk(Model):
             entity, time = steps[-1].object, steps[-1].time
         return steps
 
+    def logits(self, scores: Tensor) -> Tensor:
+        """A share is a weight: twice as many walks are twice as likely."""
+        return scores.clamp(min=0).log()
+
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """The paths of the walks that ended at the answer, each with its share of them."""
         steps = self._walk(query, history)

@@ -85,6 +85,10 @@ class Recurrency(Model):
         same_relation = edges.relation == queries.relation[edges.row]
         return torch.where(same_relation, 1.0, mix) * elapsed**-decay
 
+    def logits(self, scores: Tensor) -> Tensor:
+        """φ is a weight: twice as much of it is twice as likely."""
+        return scores.clamp(min=0).log()
+
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """The past facts between subject and answer, each with the share of φ that it brings."""
         subject, relation = int(query.subject), int(query.relation)

@@ -79,6 +79,7 @@ def result(
         "versions": versions(),
         "metrics": found.metrics().to_dict(),
         "conventions": {name: found.metrics(protocol).to_dict() for name, protocol in conventions.items()},
+        "calibration": by_group["calibration"],
         "entities": by_group["breakdown"]["entities"],
         "direction": by_group["breakdown"]["direction"],
         "size": size.to_dict(),

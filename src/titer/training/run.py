@@ -79,6 +79,8 @@ class Run:
             raise RunError(f"{self.path} has no {MODEL} yet: its training has not come so far")
         model = model_class(config.model_name)(self.dataset.vocabulary, self.dataset.axis, config.model)
         self.load_weights(model)
+        if self.is_finished:
+            model.temperature = self.summary.get("temperature", 1.0)
         return model.to(choose_device(device)).eval()
 
     def load_weights(self, model: Model) -> None:

@@ -21,6 +21,7 @@ from titer.training.device import choose_device
 from titer.training.reporter import Reporter
 from titer.training.run import CONFIG, MODEL, Run, check_can_create
 from titer.training.steps import Stepper, make_stepper
+from titer.training.temperature import fit_temperature
 
 
 def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool = False, resume: bool = False) -> Run:
@@ -46,11 +47,13 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
         _descend(model, dataset, config.training, run)
     else:
         run.save_model(model)
+    model.temperature = fit_temperature(model, dataset, seed=config.training.seed)
     trained = time.perf_counter() - started
     if len(dataset.valid):
         run.record(evaluate(model, dataset, "valid"))
     run.write_card()
-    run.finish({"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)})
+    times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
+    run.finish({**times, "temperature": model.temperature})
     return run
 
 

@@ -1,0 +1,77 @@
+"""Whether a model that is 70 % sure of its answers is right about 70 of 100."""
+
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+
+NUM_BINS = 15
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Questions about whose top answers a model was about equally sure."""
+
+    queries: int
+    confidence: float
+    """How sure it was, on average."""
+    accuracy: float
+    """The share of them that it got right."""
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How sure a model was of its top answers, and whether they were true."""
+
+    probability: Tensor  # (queries,) of the top answer
+    correct: Tensor  # (queries,) whether that is true at the question's time
+
+    @classmethod
+    def empty(cls, num_queries: int) -> "Confidence":
+        """Places for so many questions, to be filled by ``put``."""
+        return cls(torch.zeros(num_queries), torch.zeros(num_queries, dtype=torch.bool))
+
+    def put(self, rows: slice, part: "Confidence") -> None:
+        """Fill in the questions of one batch."""
+        self.probability[rows] = part.probability
+        self.correct[rows] = part.correct
+
+    def bins(self) -> list[Bin]:
+        """The reliability table: questions by how sure the model was, in equal steps; without empty ones."""
+        place = (self.probability.double() * NUM_BINS).long().clamp(max=NUM_BINS - 1)
+        groups = [place == number for number in range(NUM_BINS)]
+        return [
+            Bin(
+                int(group.sum()),
+                float(self.probability[group].double().mean()),
+                float(self.correct[group].double().mean()),
+            )
+            for group in groups
+            if bool(group.any())
+        ]
+
+    def expected_calibration_error(self) -> float:
+        """The mean difference between how sure the model was and how often it was right, bin by bin."""
+        bins = self.bins()
+        return sum(b.queries * abs(b.confidence - b.accuracy) for b in bins) / sum(b.queries for b in bins)
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        error = self.expected_calibration_error()
+        return {"expected_calibration_error": error, "bins": [asdict(b) for b in self.bins()]}
+
+
+def judge(logits: Tensor, true: tuple[Tensor, Tensor], temperature: float) -> Confidence:
+    """How sure a model is of its top answers, and whether they are among the true ones: pairs (row, entity)."""
+    answer = logits.argmax(dim=1)
+    row, entity = true
+    correct = torch.zeros_like(answer, dtype=torch.bool)
+    correct[row[entity == answer[row]]] = True
+    probability = top_probability(logits, temperature)
+    return Confidence(probability, correct & (probability > 0))
+
+
+def top_probability(logits: Tensor, temperature: float) -> Tensor:
+    """The largest entry of softmax(logits / temperature); 0 where nothing is known. (queries,)"""
+    known = logits.amax(dim=1) > -torch.inf
+    return torch.where(known, torch.softmax(logits / temperature, dim=1).amax(dim=1), 0.0)

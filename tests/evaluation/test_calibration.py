@@ -1,0 +1,140 @@
+"""Sureness against how often one is right."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.evaluation.calibration import NUM_BINS, Confidence, judge
+from titer.evaluation.evaluate import evaluate
+from titer.evaluation.protocol import Filter, Protocol
+from titer.forecasting.forecaster import Forecaster
+from titer.graph.filters import TrueAnswers
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import UNREACHED, Model
+from titer.models.recurrency import Recurrency
+from titer.training.config import Config
+from titer.training.run import Run
+from titer.training.temperature import fit_temperature
+from titer.training.train import train
+
+EVERYTHING_UNKNOWN = [UNREACHED] * 3
+
+
+@given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), min_size=1, max_size=60))
+def test_the_error_is_the_mean_gap_between_sure_and_right_in_fifteen_equal_bins(pairs: list[tuple[float, bool]]):
+    sure, right = zip(*pairs, strict=True)
+    confidence = Confidence(torch.tensor(sure), torch.tensor(right))
+    expected = 0.0
+    for number in range(NUM_BINS):
+        inside = [p for p in pairs if min(int(p[0] * NUM_BINS), NUM_BINS - 1) == number]
+        if inside:
+            gap = sum(p[0] for p in inside) / len(inside) - sum(p[1] for p in inside) / len(inside)
+            expected += len(inside) / len(pairs) * abs(gap)
+    assert confidence.expected_calibration_error() == pytest.approx(expected, abs=1e-6)
+    assert sum(found.queries for found in confidence.bins()) == len(pairs)
+
+
+def test_half_sure_and_right_half_the_time_is_no_error():
+    confidence = Confidence(torch.full((10,), 0.5), torch.tensor([True, False] * 5))
+    assert confidence.expected_calibration_error() == 0
+    always = Confidence(torch.ones(10), torch.tensor([True, False] * 5))
+    assert always.expected_calibration_error() == pytest.approx(0.5)
+
+
+def test_a_top_answer_is_right_if_it_is_true_and_nothing_is_never_right():
+    logits = torch.tensor([[0.0, math.log(3), UNREACHED], [5.0, 1.0, 2.0], EVERYTHING_UNKNOWN])
+    true = torch.tensor([0, 0, 1, 2]), torch.tensor([1, 2, 1, 0])
+    found = judge(logits, true, 1.0)
+    assert found.correct.tolist() == [True, False, False]
+    assert found.probability.tolist() == pytest.approx([0.75, 1 / (1 + math.exp(-4) + math.exp(-3)), 0.0])
+    assert judge(logits, true, 2.0).probability[0] == pytest.approx(math.sqrt(3) / (1 + math.sqrt(3)))
+
+
+def test_evaluation_measures_it_whatever_the_filter_and_the_batch(world_data: Dataset):
+    model = Recurrency(world_data.vocabulary, world_data.axis)
+    found = evaluate(model, world_data, "valid").to_dict()["calibration"]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    queries, _ = Queries.about(world_data.valid, world_data.vocabulary)
+    history = History(world_data.facts, world_data.vocabulary)
+    true_answers = TrueAnswers(world_data.facts, world_data.vocabulary)
+    probabilities = model.probabilities(model.score(queries, history))
+    sure, answer = probabilities.max(dim=1)
+    true = set(zip(*(column.tolist() for column in true_answers.of(queries)), strict=True))
+    right = [(row, entity) in true for row, entity in enumerate(answer.tolist())]
+    expected = Confidence(sure, torch.tensor(right)).expected_calibration_error()
+    assert found["expected_calibration_error"] == pytest.approx(expected, abs=1e-4)
+    for filter in Filter:
+        other = evaluate(model, world_data, "valid", Protocol(filter), batch_size=7).to_dict()["calibration"]
+        assert other["expected_calibration_error"] == pytest.approx(expected, abs=1e-4)
+
+
+class Boaster(Model):
+    """Knows the odds of every answer, and scores them as if it were three times as sure."""
+
+    name = "boaster"
+
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis):
+        super().__init__(vocabulary, axis)
+        self.odds = torch.randn(50, vocabulary.num_entities, generator=torch.Generator().manual_seed(0))
+
+    def score(self, queries: Queries, history: History) -> torch.Tensor:
+        asks_subject = self.vocabulary.is_inverse(queries.relation)
+        return torch.where(asks_subject[:, None], UNREACHED, 3 * self.odds[queries.time % 50])
+
+
+@pytest.fixture(scope="module")
+def boasted() -> tuple[Boaster, Dataset]:
+    vocabulary = Vocabulary.numbered(8, 1)
+    model = Boaster(vocabulary, TimeAxis())
+    generator = np.random.default_rng(0)
+    rows = []
+    for time in range(4000):
+        chances = torch.softmax(model.odds[time % 50].double(), dim=0).numpy()
+        rows.append((time % 8, 0, int(generator.choice(8, p=chances)), time))
+    train, valid, test = (Facts.from_rows(rows[a:b]) for a, b in ((0, 100), (100, 3000), (3000, 4000)))
+    return model, Dataset("odds", vocabulary, TimeAxis(), train, valid, test)
+
+
+def test_the_temperature_takes_a_boaster_down_to_what_it_knows(boasted: tuple[Boaster, Dataset]):
+    model, dataset = boasted
+    before = evaluate(model, dataset, "test")
+    found = fit_temperature(model, dataset)
+    assert 2.2 < found < 4
+    model.temperature = found
+    after = evaluate(model, dataset, "test")
+    errors = [e.confidence.expected_calibration_error() for e in (before, after)]
+    assert errors[1] < errors[0] / 3
+    assert torch.equal(before.ranks_under(), after.ranks_under())
+    assert after.to_dict()["calibration"]["temperature"] == found
+    # The test split has no say in it.
+    assert fit_temperature(model, replace(dataset, test=Facts.empty())) == found
+
+
+def test_without_a_validation_split_scores_are_left_alone(boasted: tuple[Boaster, Dataset]):
+    model, dataset = boasted
+    assert fit_temperature(model, replace(dataset, valid=Facts.empty())) == 1.0
+
+
+def test_a_run_keeps_its_temperature_and_forecasts_by_it(world_data: Dataset, tmp_path: Path):
+    run = train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
+    model = run.load_model("cpu")
+    assert model.temperature == run.summary["temperature"] == fit_temperature(model, world_data)
+    found = Forecaster(model, world_data).ask("Aldoria", "hold talks with", at="2023-07-01", top=100)
+    probabilities = [answer.probability for answer in found.answers]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert sum(probabilities) == pytest.approx(1, abs=1e-4)
+    # A run from before there were temperatures is taken as it is.
+    run.finish({"seconds": 1.0})
+    assert Run(run.path).load_model("cpu").temperature == 1.0
