@@ -203,9 +203,10 @@ class History:
         same = (self.relation[position] == gone[1][wanted]) & (self.object[position] == gone[2][wanted])
         kept = torch.ones(self.num_edges, dtype=torch.bool, device=self.device)
         kept[position[same]] = False
+        places = torch.nonzero(kept)[:, 0]
         smaller = object.__new__(History)
         smaller.vocabulary, smaller.first_time, smaller.last_time = self.vocabulary, self.first_time, self.last_time
-        smaller._keep(*(column[:-1][kept] for column in (self.key, self.relation, self.object)))
+        smaller._keep(*(column.index_select(0, places) for column in (self.key, self.relation, self.object)))
         return smaller
 
 
