@@ -1,6 +1,7 @@
 """Published configurations, results and pictures."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,14 @@ def titer(*words: str | Path) -> str:
 
 
 @pytest.mark.parametrize("name", configurations())
-def test_every_published_configuration_can_be_read_and_stands_at_the_root_too(name: str):
+def test_every_published_configuration_can_be_read(name: str):
     assert Config.load(find_configuration(name)).model_name == name.partition("/")[0]
-    assert (ROOT / "configs" / f"{name}.toml").samefile(find_configuration(name))
+
+
+def test_every_folder_of_published_configurations_goes_into_the_package():
+    packaged = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    folders = sorted({name.partition("/")[0] for name in configurations()})
+    assert packaged == {f"share/titer/configs/{name}": [f"configs/{name}/*.toml"] for name in folders}
 
 
 def test_the_four_benchmarks_have_the_papers_settings():

@@ -4,6 +4,7 @@ import platform
 import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
 import torch
@@ -20,8 +21,9 @@ from titer.training.device import choose_device
 from titer.training.run import Run
 from titer.training.train import train
 
-PUBLISHED = Path(__file__).parents[1] / "configs"
-"""The published configurations, which come with the package."""
+SOURCES = Path(__file__).parents[3]
+PUBLISHED = (SOURCES if (SOURCES / "pyproject.toml").is_file() else Path(get_path("data"), "share/titer")) / "configs"
+"""The published configurations: in the sources, or where an installed package brought them."""
 PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
 
 
