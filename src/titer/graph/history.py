@@ -15,11 +15,14 @@ from titer.graph.ragged import spread
 from titer.kernels import triton_is_installed
 
 if TYPE_CHECKING:
+    from titer.graph.chronicle import Chronicle
     from titer.graph.popularity import Popularity
 
 # A key is the entity in the upper bits and the time since the first fact in the lower ones.
 TIME_BITS = 32
 LAST_STEP = (1 << TIME_BITS) - 1
+DERIVED = ("popularity", "chronicle")
+"""What is computed from a history when first asked for, where the history then lives."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class History:
         if torch.device(device) == self.device:
             return self
         moved = object.__new__(History)
-        moved.__dict__.update({name: value for name, value in self.__dict__.items() if name != "popularity"})
+        moved.__dict__.update({name: value for name, value in self.__dict__.items() if name not in DERIVED})
         for name in ("key", "relation", "object", "offsets"):
             setattr(moved, name, getattr(self, name).to(device))
         return moved
@@ -143,6 +146,13 @@ class History:
         from titer.graph.popularity import Popularity
 
         return Popularity(self)
+
+    @cached_property
+    def chronicle(self) -> "Chronicle":
+        """What is known of pairs, relations and entities; computed when first asked for."""
+        from titer.graph.chronicle import Chronicle
+
+        return Chronicle(self)
 
     def _range(self, entity: Tensor, before: Tensor, inclusive: bool) -> tuple[Tensor, Tensor]:
         """The positions of an entity's edges up to a time; both ends are plain searches in the sorted keys."""

@@ -75,6 +75,8 @@ class Model(nn.Module, ABC):
     """Whether a training step has the same shapes whatever the batch, and never waits for the GPU."""
     temperature: float = 1.0
     """How much less sure the model should be than its scores say; chosen on validation at the end of training."""
+    batches_share_their_time: ClassVar[bool] = False
+    """Whether the questions of a training batch should all be of one time step."""
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):
         super().__init__()

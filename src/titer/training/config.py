@@ -12,6 +12,8 @@ from titer.errors import ConfigError
 from titer.models.registry import model_class
 
 DEFAULT_MODEL = "recurrency"
+SCHEDULES = ("constant", "linear", "triangle")
+WARM_UP = 0.05
 LARGEST_SEED = 2**31 - 1
 
 Settings = TypeVar("Settings")
@@ -28,9 +30,12 @@ class TrainingConfig:
     learning_rate: float = 0.001
     """Step size of Adam."""
     learning_rate_schedule: str = "constant"
-    """constant, or linear: falling to nothing over all epochs."""
+    """constant; linear: falling to nothing from epoch to epoch; or triangle: rising over the first twentieth of all
+    steps, then falling to nothing from step to step."""
     weight_decay: float = 0.0
     """Weight decay of Adam."""
+    recent_steps: int = 0
+    """How many of the last time steps of the training split to learn from; 0 learns from all."""
     clip_gradient: float = 10.0
     """Largest norm of the gradient; 0 leaves it alone."""
     validate_every: int = 1
@@ -45,24 +50,27 @@ class TrainingConfig:
     """``cpu``, ``cuda``, ``cuda:1`` …; ``auto`` takes a GPU where there is one."""
 
     def __post_init__(self) -> None:
-        if self.learning_rate_schedule not in ("constant", "linear"):
+        if self.learning_rate_schedule not in SCHEDULES:
             raise ConfigError(
-                f"training.learning_rate_schedule is constant or linear, not {self.learning_rate_schedule!r}"
+                f"training.learning_rate_schedule is {', '.join(SCHEDULES)}, not {self.learning_rate_schedule!r}"
             )
         for name in ("batch_size", "validate_every", "learning_rate"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"training.{name} must be positive, not {getattr(self, name)}")
         if self.seed > LARGEST_SEED:
             raise ConfigError(f"training.seed must be at most {LARGEST_SEED}, not {self.seed}")
-        for name in ("epochs", "weight_decay", "clip_gradient", "seed", "patience"):
+        for name in ("epochs", "weight_decay", "clip_gradient", "seed", "patience", "recent_steps"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"training.{name} must not be negative, as {getattr(self, name)} is")
 
-    def learning_rate_in(self, epoch: int) -> float:
-        """The step size in an epoch, counted from 1."""
-        if self.learning_rate_schedule == "constant":
-            return self.learning_rate
-        return self.learning_rate * (1 - (epoch - 1) / max(self.epochs, 1))
+    def learning_rate_at(self, epoch: int, done: float) -> float:
+        """The step size in an epoch, counted from 1, of which a share is done."""
+        begun, progress = (epoch - 1) / max(self.epochs, 1), (epoch - 1 + done) / max(self.epochs, 1)
+        if self.learning_rate_schedule == "linear":
+            return self.learning_rate * (1 - begun)
+        if self.learning_rate_schedule == "triangle":
+            return self.learning_rate * min(progress / WARM_UP, (1 - progress) / (1 - WARM_UP))
+        return self.learning_rate
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,15 @@ class Stepper:
             foreach=not on_gpu,
             capturable=on_gpu,
         )
+        self.learning_rate = config.learning_rate
         self.sums: dict[str, Tensor] = {}
         self.count = 0
 
     def set_learning_rate(self, value: float) -> None:
         """Change the step size from here on."""
+        if value == self.learning_rate:
+            return
+        self.learning_rate = value
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(value)

@@ -9,12 +9,14 @@ from typing import Any
 import torch
 
 from titer.data.dataset import Dataset
+from titer.data.facts import Facts
 from titer.errors import TiterError
 from titer.evaluation.evaluate import evaluate
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.registry import model_class
+from titer.training.batches import shuffled_batches
 from titer.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from titer.training.config import Config, TrainingConfig
 from titer.training.device import choose_device
@@ -71,7 +73,7 @@ def _open_or_create(dataset: Dataset, config: Config, out: Path, *, overwrite: b
 
 def _descend(model: Model, dataset: Dataset, config: TrainingConfig, run: Run) -> None:
     """Gradient descent over the training facts, keeping the weights that do best on valid."""
-    queries, answers = Queries.about(dataset.train, dataset.vocabulary)
+    queries, answers = Queries.about(_to_learn(dataset.train, config.recent_steps), dataset.vocabulary)
     # Each question looks strictly before its own time, so all of train can lie in one history.
     history = History(dataset.train, dataset.vocabulary).to(model.device)
     stepper = make_stepper(model, queries, answers, history, config)
@@ -96,15 +98,22 @@ def _descend(model: Model, dataset: Dataset, config: TrainingConfig, run: Run) -
     run.load_weights(model)
 
 
+def _to_learn(train: Facts, recent_steps: int) -> Facts:
+    """The facts of the last so many steps, or all."""
+    if not recent_steps or len(train) == 0:
+        return train
+    return train[train.time > train.time.max() - recent_steps]
+
+
 def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingConfig) -> dict[str, Any]:
     """Look at every training question once. What is random depends on seed and epoch alone."""
     started = time.perf_counter()
     torch.manual_seed(config.seed * 1_000_003 + epoch)
     model.train()
     model.begin_epoch(epoch)
-    stepper.set_learning_rate(config.learning_rate_in(epoch))
-    order = torch.randperm(len(stepper.queries)).to(model.device)
-    for rows in order.split(config.batch_size):
+    batches = shuffled_batches(stepper.queries, config.batch_size, by_time=model.batches_share_their_time)
+    for i, rows in enumerate(batches):
+        stepper.set_learning_rate(config.learning_rate_at(epoch, i / len(batches)))
         stepper.step(rows)
     means = stepper.averages()
     if not math.isfinite(means["loss"]):

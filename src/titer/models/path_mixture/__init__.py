@@ -1,0 +1,1 @@
+"""Every walk at once: a forecast that is a sum over paths."""

@@ -1,0 +1,145 @@
+"""The path mixture behind the common base."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.graph.filters import TrueAnswers
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import Edge, Evidence, Model, StepResult
+from titer.models.path_mixture.asked import Asked
+from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.mixture import TINY, Mixture, Weights
+from titer.models.path_mixture.paths import Paths
+from titer.models.registry import register
+
+NOT_ASKED = -1e9
+LEAST_LOG_PROBABILITY = -30.0
+PRIOR = "what is usual for this question, apart from any path"
+
+
+@register
+class PathMixture(Model):
+    r"""Lets every short walk through history vote at once.
+
+    .. math::
+        P(o \mid s, r, t) \propto e^{\pi(s, r, o)} + e^{\varphi(s, r, o)} \sum_{p: s \to o} w(p)
+
+    The sum goes over all past facts between subject and answer, paths over two facts through the subject's latest
+    partners, and paths over two and three facts that end in the question's relation. Because it is exact, the share of
+    every path in an answer's probability is exact too. π is a prior for answers that no path reaches, φ one factor for
+    all paths to an answer. Trained by cross-entropy over all entities, with other true answers of the moment taken
+    out; the forecast is the mean of ``members`` such mixtures.
+    """
+
+    name = "path_mixture"
+    Config = PathMixtureConfig
+    batches_share_their_time = True
+    config: PathMixtureConfig
+    trained: Tensor  # (num_entities,) who appears in training
+
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PathMixtureConfig | None = None):
+        super().__init__(vocabulary, axis, config)
+        sizes = vocabulary.num_entities, vocabulary.num_directed_relations
+        self.mixtures = nn.ModuleList(Mixture(*sizes, self.config) for _ in range(self.config.members))
+        self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
+        self._true_answers: TrueAnswers | None = None
+
+    def prepare(self, train: Facts, valid: Facts) -> None:
+        """Note who appears in training, and which answers are true together."""
+        self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
+        self._true_answers = TrueAnswers(train, self.vocabulary)
+
+    def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
+        """Cross-entropy of the answers, summed over the members."""
+        loss = answers.new_zeros((), dtype=torch.float32)
+        for rows, asked in self._by_time(queries, history):
+            for member in self._weights(asked):
+                loss = loss + self._losses(member.log_probability(), queries[rows], answers[rows]).sum()
+        return StepResult(loss / len(queries))
+
+    def _losses(self, log_probability: Tensor, queries: Queries, answers: Tensor) -> Tensor:
+        """Cross-entropy with smoothed labels; other answers that are true at the time do not compete. (questions,)"""
+        if self._true_answers is not None:
+            if self._true_answers.key.device != answers.device:
+                self._true_answers = self._true_answers.to(answers.device)
+            row, answer = self._true_answers.of(queries)
+            other = answer != answers[row]
+            gone = torch.tensor(NOT_ASKED, device=answers.device)
+            log_probability = log_probability.index_put((row[other], answer[other]), gone).log_softmax(dim=1)
+        smoothing = self.config.label_smoothing
+        hit = log_probability.gather(1, answers[:, None])[:, 0]
+        return -(1 - smoothing) * hit - smoothing * log_probability.clamp(min=LEAST_LOG_PROBABILITY).mean(dim=1)
+
+    def score(self, queries: Queries, history: History) -> Tensor:
+        """log P for every entity. (queries, num_entities)"""
+        scores = torch.empty(len(queries), history.vocabulary.num_entities, device=queries.subject.device)
+        for rows, asked in self._by_time(queries, history):
+            scores[rows] = self._log_probability(self._weights(asked))
+        return scores
+
+    def _weights(self, asked: Asked) -> list[Weights]:
+        return [mixture(asked, self._trained(asked.history)) for mixture in self.mixtures]
+
+    @staticmethod
+    def _log_probability(weights: list[Weights]) -> Tensor:
+        """The logarithm of the mean of the members' probabilities."""
+        each = torch.stack([member.log_probability() for member in weights])
+        return torch.logsumexp(each, dim=0) - math.log(len(weights))
+
+    def _trained(self, history: History) -> Tensor:
+        """Who appears in training, among all entities of a history that may know later ones."""
+        return nn.functional.pad(self.trained, (0, history.vocabulary.num_entities - len(self.trained)))
+
+    @staticmethod
+    def _by_time(queries: Queries, history: History) -> Iterator[tuple[Tensor, Asked]]:
+        """The questions of each moment, and which rows they are."""
+        for time in torch.unique(queries.time).tolist():
+            rows = (queries.time == time).nonzero()[:, 0]
+            yield rows, Asked(queries.subject[rows], queries.relation[rows], time, history)
+
+    def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
+        """Every path to the answer, and the prior, with their exact shares of the answer's probability."""
+        (_, asked), *_ = self._by_time(query, history)
+        weights = self._weights(asked)
+        probability = self._log_probability(weights)[0, answer].exp()
+        shares: dict[tuple[Edge, ...], float] = {}
+        for mixture, member in zip(self.mixtures, weights, strict=True):
+            assert isinstance(mixture, Mixture)
+            # P = (e^π + e^φ Σ w) / Z for each member, and the forecast is their mean.
+            mass = member.log_probability()[0, answer].exp() / len(weights) / probability
+            prior, along = torch.stack([member.prior[0, answer], member.along_paths[0, answer]]).softmax(dim=0)
+            shares[()] = shares.get((), 0.0) + float(mass * prior)
+            each = float(mass * along / member.paths[0, answer].clamp(min=TINY))
+            for paths in (self._direct(mixture, asked, answer), *member.kinds):
+                for path, weight in _to(answer, paths, asked):
+                    shares[path] = shares.get(path, 0.0) + weight * each
+        found = [Evidence(path, share, "" if path else PRIOR) for path, share in shares.items() if share > 0]
+        return sorted(found, key=lambda evidence: -evidence.share)[:limit]
+
+    @staticmethod
+    def _direct(mixture: Mixture, asked: Asked, answer: int) -> Paths:
+        """Past facts between subject and answer, one by one."""
+        relation, age = asked.chronicle.facts_between(asked.subject, answer, asked.elapsed)
+        return mixture.direct.paths(asked.relation, relation, age, answer)
+
+
+def _to(answer: int, paths: Paths, asked: Asked) -> Iterator[tuple[tuple[Edge, ...], float]]:
+    """The paths of a single question that end at an answer, as edges, with their weights."""
+    chosen = (paths.answer == answer).nonzero()[:, 0]
+    steps = [
+        zip(step.relation[chosen].tolist(), step.object[chosen].tolist(), step.age[chosen].tolist(), strict=True)
+        for step in paths.steps
+    ]
+    for weight, *along in zip(paths.weight[chosen].tolist(), *steps, strict=True):
+        here, edges = int(asked.subject), []
+        for relation, there, age in along:
+            edges.append(Edge(here, relation, there, asked.time - age))
+            here = there
+        yield tuple(edges), weight

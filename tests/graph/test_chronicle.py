@@ -1,0 +1,102 @@
+import math
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import LAST_TIME, Graph, graphs
+from titer.graph.chronicle import Chronicle
+from titer.graph.history import History
+from titer.graph.ledger import HORIZONS, Ledger, features, no_features
+
+events = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=40)
+
+
+class TestLedger:
+    @given(events=events, now=st.integers(0, 14))
+    def test_faded_counts_are_the_sum_over_all_events_before(self, events, now):
+        group, elapsed = (torch.tensor([e[i] for e in events], dtype=torch.int64) for i in (0, 1))
+        ledger = Ledger(group, elapsed)
+        event, exists = ledger.last(torch.arange(5), now)
+        for g in range(5):
+            past = [t for h, t in events if h == g and t < now]
+            assert bool(exists[g]) == bool(past)
+            if past:
+                found = ledger.counts_at(event[g : g + 1], now)[0].tolist()
+                wanted = [sum(math.exp(-(now - t - 1) / horizon) for t in past) for horizon in HORIZONS]
+                assert found == pytest.approx(wanted, rel=1e-4, abs=1e-6)
+                assert float(ledger.number[event[g]]) == len(past)
+
+    @given(events=events, now=st.integers(0, 14))
+    def test_features_are_finite_and_those_of_nothing_where_nothing_was(self, events, now):
+        ledger = Ledger(*(torch.tensor([e[i] for e in events], dtype=torch.int64) for i in (0, 1)))
+        found, exists = ledger.features_of(torch.arange(5), now)
+        assert bool(found.isfinite().all())
+        assert torch.equal(found[~exists], no_features(found.device).expand(int((~exists).sum()), -1))
+
+    def test_more_and_later_events_have_larger_features(self):
+        once, twice = torch.ones(1, len(HORIZONS)), torch.full((1, len(HORIZONS)), 2.0)
+        one, two = torch.ones(1), torch.full((1,), 2.0)
+        assert bool((features(twice, two, one)[0, :-1] > features(once, one, one)[0, :-1]).all())
+        assert features(once, one, two)[0, -1] > features(once, one, one)[0, -1]
+
+
+def past_edges(graph: Graph, time: int) -> set[tuple[int, int, int, int]]:
+    """Both directions of every fact before a time, each once."""
+    inverse = graph.vocabulary.inverse
+    forward = {tuple(map(int, fact)) for fact in graph.facts.before(time)}
+    return forward | {(o, inverse(r), s, t) for s, r, o, t in forward}
+
+
+class TestChronicle:
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+    def test_series_are_all_that_was_ever_said_before(self, graph: Graph, time: int):
+        history = History(graph.facts, graph.vocabulary)
+        elapsed = max(time - history.first_time, 0)
+        everyone = torch.arange(graph.vocabulary.num_entities)
+        found = Chronicle(history).series_before(everyone, elapsed)
+        got = Counter(zip(found.row.tolist(), found.relation.tolist(), found.object.tolist(), strict=True))
+        assert got == Counter({(s, r, o) for s, r, o, _ in past_edges(graph, time)})
+
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+    def test_answers_are_counted_whoever_the_subject(self, graph: Graph, time: int):
+        history = History(graph.facts, graph.vocabulary)
+        chronicle, elapsed = Chronicle(history), max(time - history.first_time, 0)
+        row, answer, event = chronicle.answers_before(torch.arange(graph.vocabulary.num_directed_relations), elapsed)
+        number = chronicle.answers.number[event].tolist()
+        got = dict(zip(zip(row.tolist(), answer.tolist(), strict=True), number, strict=True))
+        assert got == Counter((r, o) for _, r, o, _ in past_edges(graph, time))
+
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME), limit=st.integers(1, 4))
+    def test_latest_answers_are_different_and_the_latest(self, graph: Graph, time: int, limit: int):
+        history = History(graph.facts, graph.vocabulary)
+        chronicle, elapsed = Chronicle(history), max(time - history.first_time, 0)
+        edges = past_edges(graph, time)
+        for relation in range(graph.vocabulary.num_directed_relations):
+            subject = torch.arange(graph.vocabulary.num_entities)
+            found = chronicle.latest_answers(subject, torch.full_like(subject, relation), elapsed, limit)
+            for s in subject.tolist():
+                mine = found.row == s
+                got = dict(
+                    zip(found.object[mine].tolist(), (found.elapsed[mine] + history.first_time).tolist(), strict=True)
+                )
+                last = {o: max(t for a, r, b, t in edges if (a, r, b) == (s, relation, o)) for a, r, o, _ in edges
+                        if (a, r) == (s, relation)}  # fmt: skip
+                assert len(got) == int(mine.sum()) <= limit
+                assert got.items() <= last.items()
+                recent = sorted((t for a, r, _, t in edges if (a, r) == (s, relation)), reverse=True)[: 2 * limit]
+                expected = sorted((t for t in last.values() if t > min(recent, default=0)), reverse=True)[:limit]
+                assert sorted(got.values(), reverse=True)[: len(expected)] == expected
+
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+    def test_facts_between_two_are_all_of_them(self, graph: Graph, time: int):
+        history = History(graph.facts, graph.vocabulary)
+        chronicle, elapsed = Chronicle(history), max(time - history.first_time, 0)
+        edges = past_edges(graph, time)
+        for s in range(min(3, graph.vocabulary.num_entities)):
+            for o in range(graph.vocabulary.num_entities):
+                relation, age = chronicle.facts_between(torch.tensor([s]), o, elapsed)
+                got = Counter(zip(relation.tolist(), (time - age).tolist(), strict=True))
+                assert got == Counter((r, t) for a, r, b, t in edges if (a, b) == (s, o))

@@ -1,0 +1,142 @@
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.cases import ModelCase
+from strategies import LAST_TIME, Graph, graphs
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.errors import ConfigError
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.path_mixture.asked import Asked
+from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.mixture import Mixture
+from titer.models.path_mixture.model import PathMixture
+from titer.models.path_mixture.paths import NUM_KNOTS, of_age
+
+SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 8, "second_edges": 8}
+
+
+class TestPathMixture(ModelCase):
+    name = "path_mixture"
+    settings: ClassVar = {**SMALL, "dim": 16}
+    training: ClassVar = {"epochs": 2, "batch_size": 32, "learning_rate": 0.005, "learning_rate_schedule": "triangle"}
+    least_mrr = 0.8
+    shares_sum_to_one = True
+
+
+class TestSeveralMembers(ModelCase):
+    name = "path_mixture"
+    settings: ClassVar = {**SMALL, "members": 2}
+    training: ClassVar = {"epochs": 1, "batch_size": 32, "learning_rate": 0.005}
+    least_mrr = 0.5
+    shares_sum_to_one = True
+
+
+def mixture(graph: Graph, **settings) -> PathMixture:
+    torch.manual_seed(0)
+    model = PathMixture(graph.vocabulary, TimeAxis(), PathMixtureConfig(**{**SMALL, **settings})).eval()
+    with torch.no_grad():  # weights that are all alike would hide which is used where
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return model
+
+
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+def test_scores_are_logarithms_of_probabilities(graph: Graph, time: int, seed: int):
+    model = mixture(graph, members=2)
+    query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
+    with torch.inference_mode():
+        probability = model.score(query, History(graph.facts, graph.vocabulary)).exp()
+    assert float(probability.sum()) == pytest.approx(1, abs=1e-4)
+
+
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9), members=st.integers(1, 2))
+def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, members: int):
+    model = mixture(graph, members=members)
+    history = History(graph.facts, graph.vocabulary)
+    query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
+    with torch.inference_mode():
+        for answer in range(graph.vocabulary.num_entities):
+            evidence = model.explain(query, answer, history, limit=1_000_000)
+            assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
+            assert all(item.share > 0 for item in evidence)
+
+
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: int):
+    model = mixture(graph, two_steps=False, same_relation=False, trust=False)
+    only = model.mixtures[0]
+    assert isinstance(only, Mixture)
+    history = History(graph.facts, graph.vocabulary)
+    everyone = torch.arange(graph.vocabulary.num_entities)
+    with torch.inference_mode():
+        asked = Asked(everyone, torch.zeros_like(everyone), time, history)
+        found = only(asked, torch.ones(len(everyone), dtype=torch.bool)).paths
+        for s in everyone.tolist():
+            one = Asked(everyone[s : s + 1], torch.zeros(1, dtype=torch.int64), time, history)
+            for o in everyone.tolist():
+                single = model._direct(only, one, o).weight
+                assert float(found[s, o]) == pytest.approx(float(single.sum()), rel=1e-3, abs=1e-6)
+
+
+def test_each_kind_of_path_reaches_what_only_it_can_reach():
+    # 0 —0→ 1 —1→ 2: two steps.  0 —0→ 1 ←0— 3 —0→ 4: three steps of one relation.
+    vocabulary = Vocabulary.numbered(5, 2)
+    facts = Facts.from_rows([(0, 0, 1, 1), (1, 1, 2, 1), (3, 0, 1, 2), (3, 0, 4, 2)])
+    history = History(facts, vocabulary)
+    query = Queries.one(0, 0, 5)
+
+    def lengths(answer: int, **kinds: bool) -> set[int]:
+        settings = {**SMALL, "two_steps": False, "same_relation": False, **kinds}
+        model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**settings)).eval()
+        return {len(item.path) for item in model.explain(query, answer, history, 100) if item.path}
+
+    with torch.inference_mode():
+        assert lengths(1) == {1}
+        assert lengths(2) == set()
+        assert lengths(2, two_steps=True) == {2}
+        assert lengths(4) == set()
+        assert 3 in lengths(4, same_relation=True)
+        assert lengths(1, direct=False) == set()
+
+
+def test_an_entity_that_came_after_training_is_an_answer_like_any_other():
+    old = Vocabulary.numbered(3, 1)
+    model = PathMixture(old, TimeAxis(), PathMixtureConfig(**SMALL)).eval()
+    new = Vocabulary.numbered(4, 1)
+    history = History(Facts.from_rows([(0, 0, 1, 1), (0, 0, 3, 2)]), new)
+    with torch.inference_mode():
+        scores = model.score(Queries.one(0, 0, 3), history)
+        evidence = model.explain(Queries.one(0, 0, 3), 3, history)
+    assert scores.shape == (1, 4)
+    assert [(edge.object, edge.time) for edge in evidence[0].path] == [(3, 2)] or not evidence[0].path
+
+
+def test_other_true_answers_of_the_moment_do_not_count_against_an_answer():
+    vocabulary = Vocabulary.numbered(4, 1)
+    both = Facts.from_rows([(0, 0, 1, 1), (0, 0, 1, 2), (0, 0, 2, 2)])
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, label_smoothing=0.0)).eval()
+    history, query, answer = History(both, vocabulary), Queries.one(0, 0, 2), torch.tensor([1])
+    model.prepare(both, Facts.empty())
+    alone = float(model.training_step(query, answer, history).loss.detach())
+    with torch.no_grad():
+        probability = model.score(query, history)[0].exp()
+    assert alone == pytest.approx(-float(torch.log(probability[1] / (1 - probability[2]))), rel=1e-4)
+
+
+def test_a_function_of_age_goes_through_its_knots():
+    heights = torch.arange(NUM_KNOTS, dtype=torch.float32).expand(4, -1)
+    found = of_age(heights, torch.tensor([1, 2, 4, 10**9]))
+    assert found.tolist() == pytest.approx([0, 1.2, 2.4, NUM_KNOTS - 1], abs=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{"members": 0}, {"dim": 0}, {"dropout": 1.0}, {"label_smoothing": -0.1}])
+def test_impossible_settings_are_refused(settings):
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        PathMixtureConfig(**settings)
