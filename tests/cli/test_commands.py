@@ -91,6 +91,26 @@ def test_compare_says_how_to_get_missing_results(runs: dict[str, Path], tmp_path
         titer("compare", tmp_path / "run")
 
 
+def test_faithfulness_shows_planted_facts_and_found_causes(runs: dict[str, Path]):
+    shown = titer("faithfulness", runs["recurrency"], runs["random_walk"]).splitlines()
+    kinds = ["chain", "consequence", "latecomer", "recurring"]
+    assert shown[0].split() == ["run", "model", *kinds, "ranked", "first", "causes", "found"]
+    assert [line.split()[1] for line in shown[2:]] == ["recurrency", "random_walk"]
+    found = json.loads(titer("faithfulness", runs["recurrency"], "--split", "valid", "--json"))
+    assert list(found[0]["kinds"]) == kinds
+    recurring = found[0]["kinds"]["recurring"]
+    assert 0 < recurring["causes_found"] <= recurring["ranked_first"] <= recurring["metrics"]["queries"]
+
+
+def test_faithfulness_needs_a_world_whose_causes_are_known(tmp_path: Path):
+    table = tmp_path / "events.csv"
+    table.write_text("subject,relation,object,time\n" + "".join(f"a,meet,b,2020-01-0{day}\n" for day in range(1, 10)))
+    titer("data", "import", table, "--out", tmp_path / "events")
+    titer("train", tmp_path / "events", "--out", tmp_path / "run")
+    with pytest.raises(TiterError, match="not trained on small-world"):
+        titer("faithfulness", tmp_path / "run")
+
+
 def test_forecast_answers_with_names_dates_and_reasons(runs: dict[str, Path]):
     shown = titer(
         "forecast", runs["recurrency"], "aldoria", "hold talks", "--at", "2023-07-01", "--top", "3", "--explain"

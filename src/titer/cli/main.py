@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from titer import __version__
-from titer.cli import compare, data, evaluate, forecast, plot, reproduce, train
+from titer.cli import compare, data, evaluate, faithfulness, forecast, plot, reproduce, train
 from titer.cli.screen import fail
 from titer.errors import TiterError
 
@@ -22,6 +22,7 @@ app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("forecast")(forecast.forecast)
 app.command("compare")(compare.compare)
+app.command("faithfulness")(faithfulness.faithfulness)
 app.command("plot")(plot.plot)
 app.command("reproduce")(reproduce.reproduce)
 
