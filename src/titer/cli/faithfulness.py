@@ -41,7 +41,7 @@ def faithfulness(
         return
     kinds = sorted({kind for _, results in found.values() for kind in results})
     say_table(
-        ["run", "model", *kinds, "ranked first", "causes found"],
+        ["run", "model", *(f"MRR {kind}" for kind in kinds), "ranked first", "causes found"],
         [
             [
                 str(path),
