@@ -35,8 +35,9 @@ demo: $(INSTALLED)
 	$(BIN)/titer train small-world --config configs/titer/small-world.toml --out $(DEMO)/titer --overwrite
 	@for model in random_walk recurrency titer; do $(BIN)/titer evaluate $(DEMO)/$$model > $(DEMO)/$$model.txt || exit 1; done
 	$(BIN)/titer compare $(DEMO)/random_walk $(DEMO)/recurrency $(DEMO)/titer
+	$(BIN)/titer faithfulness $(DEMO)/random_walk $(DEMO)/recurrency $(DEMO)/titer
 	$(BIN)/titer forecast $(DEMO)/recurrency Aldoria "hold talks with" --at 2023-07-01 --top 3 --explain
-	$(BIN)/titer forecast $(DEMO)/titer "Central Bank of Keldan" "grant licence" --at 2023-07-01 --top 3 --explain
+	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --explain
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup

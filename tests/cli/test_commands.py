@@ -91,6 +91,32 @@ def test_compare_says_how_to_get_missing_results(runs: dict[str, Path], tmp_path
         titer("compare", tmp_path / "run")
 
 
+def test_faithfulness_shows_what_answers_rest_on_and_whether_causes_are_found(runs: dict[str, Path]):
+    shown = titer("faithfulness", runs["recurrency"], runs["random_walk"], "--questions", "20").splitlines()
+    taken_out, planted = (re.split("  +", line) for line in shown if line.startswith("run  "))
+    assert taken_out[2:6] == ["compared", "MRR", "MRR without evidence", "MRR without random"]
+    kinds = ["chain", "consequence", "latecomer", "recurring"]
+    assert planted[2:] == [*(f"MRR {kind}" for kind in kinds), "ranked first", "causes found"]
+    assert [line.split()[1] for line in shown if line.startswith(str(runs["recurrency"].parent))] == [
+        "recurrency",
+        "random_walk",
+    ] * 2
+    words = ["faithfulness", runs["recurrency"], "--questions", "20", "--split", "valid", "--json"]
+    (found,) = json.loads(titer(*words))
+    assert found["without_evidence"]["mrr"] < found["whole"]["mrr"]
+    recurring = found["planted"]["recurring"]
+    assert 0 < recurring["causes_found"] <= recurring["ranked_first"] <= recurring["metrics"]["queries"]
+
+
+def test_causes_are_left_out_where_nobody_knows_them(tmp_path: Path):
+    table = tmp_path / "events.csv"
+    table.write_text("subject,relation,object,time\n" + "".join(f"a,meet,b,2020-01-0{day}\n" for day in range(1, 10)))
+    titer("data", "import", table, "--out", tmp_path / "events")
+    titer("train", tmp_path / "events", "--out", tmp_path / "run")
+    (found,) = json.loads(titer("faithfulness", tmp_path / "run", "--json"))
+    assert found["planted"] is None
+
+
 def test_forecast_answers_with_names_dates_and_reasons(runs: dict[str, Path]):
     shown = titer(
         "forecast", runs["recurrency"], "aldoria", "hold talks", "--at", "2023-07-01", "--top", "3", "--explain"

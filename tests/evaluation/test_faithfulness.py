@@ -121,10 +121,10 @@ def test_the_command_measures_a_run(tmp_path: Path):
     titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
     words = ("faithfulness", tmp_path / "run", "--questions", "60", "--seed", "4")
     shown = titer(*words)
-    assert "60 questions drawn" in shown
-    found = json.loads(titer(*words, "--json"))
+    (found,) = json.loads(titer(*words, "--json"))
+    assert found["sampled"] == 60
     assert f"{100 * found['without_evidence']['mrr']:.2f}" in shown
     assert found["without_evidence"]["mrr"] < found["without_random"]["mrr"]
-    more = json.loads(titer(*words, "--facts", "5", "--split", "valid", "--json"))
+    (more,) = json.loads(titer(*words, "--facts", "5", "--split", "valid", "--json"))
     assert (more["split"], found["facts_taken"]) == ("valid", 1.0)
     assert 1.0 < more["facts_taken"] <= 5.0

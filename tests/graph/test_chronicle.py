@@ -46,7 +46,7 @@ class TestLedger:
 def past_edges(graph: Graph, time: int) -> set[tuple[int, int, int, int]]:
     """Both directions of every fact before a time, each once."""
     inverse = graph.vocabulary.inverse
-    forward = {tuple(map(int, fact)) for fact in graph.facts.before(time)}
+    forward = set(graph.facts.before(time))
     return forward | {(o, inverse(r), s, t) for s, r, o, t in forward}
 
 

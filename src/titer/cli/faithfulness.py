@@ -1,18 +1,21 @@
 """``titer faithfulness``."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
+from titer.cli.options import DeviceOption, JsonOption, Split
 from titer.cli.screen import say, say_json, say_table
 
 if TYPE_CHECKING:
-    from titer.evaluation.faithfulness import Faithfulness, Standing
+    from titer.evaluation.faithfulness import Faithfulness
+    from titer.evaluation.planted import PlantedResult
 
 
 def faithfulness(
-    run: RunArgument,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
     split: Annotated[Split, typer.Option(help="Which split to ask about.")] = Split.test,
     questions: Annotated[int, typer.Option(min=1, help="How many of its questions to draw.")] = 500,
     facts: Annotated[
@@ -23,41 +26,78 @@ def faithfulness(
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
-    """Measure whether a run's evidence is what its answers rest on.
+    """Measure whether the evidence of runs is what their answers rest on.
 
     Takes the strongest evidence for the true answer out of the history and asks again; and, to compare, as many
-    other past facts of the question's subject, drawn at random.
+    other past facts of the question's subject, drawn at random. For runs on the small world, whose facts know their
+    causes, it also shows MRR by kind of planted fact, and how often the best evidence for a true answer that is ranked
+    first contains every cause.
     """
+    from titer.data.small_world import small_world
     from titer.evaluation.faithfulness import faithfulness as measure
+    from titer.evaluation.planted import evaluate_planted
     from titer.training.run import Run
 
-    opened = Run(run)
-    model = opened.load_model(device)
-    found = measure(model, opened.dataset, split.value, questions=questions, facts=facts, seed=seed)
+    world = small_world()
+    found: dict[Path, Faithfulness] = {}
+    planted: dict[Path, dict[str, PlantedResult]] = {}
+    for path in runs:
+        run = Run(path)
+        model = run.load_model(device)
+        found[path] = measure(model, run.dataset, split.value, questions=questions, facts=facts, seed=seed)
+        if run.dataset.checksum == world.dataset.checksum:
+            planted[path] = evaluate_planted(model, world, split.value)
     if json:
-        say_json(found.to_dict())
-    else:
-        _show(found)
+        say_json([_row(path, result, planted.get(path)) for path, result in found.items()])
+        return
+    _show(found)
+    if planted:
+        _show_planted(planted, found)
 
 
-def _show(found: "Faithfulness") -> None:
-    say(f"{found.model} on {found.dataset.name}, {found.split} split: {found.sampled:,} questions drawn")
-    say(
-        f"{found.compared:,} of them have evidence for the true answer and other facts to compare it with; "
-        f"{found.facts_taken:.2f} facts taken out for each"
-    )
+def _row(path: Path, result: "Faithfulness", planted: "dict[str, PlantedResult] | None") -> dict[str, Any]:
+    kinds = {kind: asdict(of_kind) for kind, of_kind in planted.items()} if planted is not None else None
+    return {"run": str(path), **result.to_dict(), "planted": kinds}
+
+
+def _show(found: "dict[Path, Faithfulness]") -> None:
+    say("True answers with all facts, without the strongest evidence for them, and without as many random facts.")
     say()
-    rows = (
-        ("with all facts", found.whole),
-        ("without the strongest evidence", found.without_evidence),
-        ("without random facts of the subject", found.without_random),
-    )
+    parts = ("", "without evidence", "without random")
     say_table(
-        ["true answers", "probability", "MRR", "mean rank", "fell in rank"],
-        [[what, *_cells(standing)] for what, standing in rows],
+        ["run", "model", "compared", *(f"{what} {part}".strip() for what in ("MRR", "probability") for part in parts)],
+        [
+            [
+                str(path),
+                result.model,
+                f"{result.compared:,}",
+                *(f"{100 * standing.mrr:.2f}" for standing in result.standings),
+                *(f"{standing.probability:.1%}" for standing in result.standings),
+            ]
+            for path, result in found.items()
+        ],
+        numbers_from=2,
     )
 
 
-def _cells(standing: "Standing") -> list[str]:
-    percentages = f"{standing.probability:.2%}", f"{100 * standing.mrr:.2f}"
-    return [*percentages, f"{standing.mean_rank:.1f}", f"{standing.fallen:.2%}"]
+def _show_planted(planted: "dict[Path, dict[str, PlantedResult]]", found: "dict[Path, Faithfulness]") -> None:
+    from titer.evaluation.planted import share_of_causes_found
+
+    kinds = sorted({kind for results in planted.values() for kind in results})
+    say()
+    say("Planted facts, and how often the best evidence for an answer ranked first contains every cause.")
+    say()
+    say_table(
+        ["run", "model", *(f"MRR {kind}" for kind in kinds), "ranked first", "causes found"],
+        [
+            [
+                str(path),
+                found[path].model,
+                *(f"{100 * results[kind].metrics.mrr:.2f}" for kind in kinds),
+                f"{sum(result.ranked_first for result in results.values()):,}",
+                f"{share_of_causes_found(results.values()):.1%}",
+            ]
+            for path, results in planted.items()
+        ],
+        numbers_from=2,
+    )

@@ -56,6 +56,11 @@ class Faithfulness:
     without_evidence: Standing
     without_random: Standing
 
+    @property
+    def standings(self) -> tuple[Standing, Standing, Standing]:
+        """With all facts, without the evidence, without random facts."""
+        return self.whole, self.without_evidence, self.without_random
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {

@@ -12,6 +12,7 @@ from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
+from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.titer.config import TITerConfig
@@ -174,6 +175,19 @@ def test_reward_is_shaped_by_how_long_ago_the_answer_was_found():
     reward = model._reward(node, queries, torch.ones(4, dtype=torch.int64))
     torch.testing.assert_close(reward, torch.tensor([1.75, 1.25, 1.0, 0.0]))
     torch.testing.assert_close(model._discounted(reward)[0], 1.75 * torch.tensor([0.95**2, 0.95, 1.0]))
+
+
+def test_a_walk_may_be_measured_against_the_other_walks_of_its_question():
+    config = TITerConfig(**SMALL, baseline="other_walks", num_rollouts=3, path_length=1)
+    model = TITer(Vocabulary.numbered(3, 1), TimeAxis(), config)
+    hard, easy, hopeless = [0.0, 0.0, 1.5], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]
+    advantage = model._advantage(torch.tensor([*hard, *easy, *hopeless])[:, None])
+    torch.testing.assert_close(advantage[:, 0], torch.tensor([-0.75, -0.75, 1.5, *[0.0] * 6]))
+
+
+def test_a_single_walk_has_no_others_to_be_measured_against():
+    with pytest.raises(ConfigError, match="num_rollouts"):
+        TITerConfig(baseline="other_walks")
 
 
 def test_an_entity_without_any_past_answers_with_itself():

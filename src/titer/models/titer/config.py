@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from titer.errors import ConfigError
 
 ACTIVATIONS = ("cos", "sigmoid", "tanh", "relu")
-BASELINES = ("standardised", "moving_average")
+BASELINES = ("standardised", "moving_average", "other_walks")
 PERIODS = ("batch", "epoch")
 INITIALISATIONS = ("normal", "xavier")
 
@@ -74,7 +74,8 @@ class TITerConfig:
     entropy_decays_per: str = "batch"
     """How often: batch or epoch."""
     baseline: str = "standardised"
-    """What makes returns comparable: their batch mean and deviation, or a moving average that is taken off."""
+    """What makes returns comparable: their batch mean and deviation, a moving average that is taken off, or the mean
+    of the question's other walks, so that a rare success is not measured against what easy questions bring."""
 
     # The search.
     beam_size: int = 100
@@ -114,6 +115,9 @@ class TITerConfig:
         ):
             if getattr(self, name) not in known:
                 raise ConfigError(f"model.{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+        if self.baseline == "other_walks" and self.num_rollouts < 2:
+            raise ConfigError("model.baseline other_walks needs model.num_rollouts to be at least 2")
 
     @property
     def node_dim(self) -> int:

@@ -139,6 +139,10 @@ class TITer(Model):
     def _advantage(self, returns: Tensor) -> Tensor:
         if self.config.baseline == "standardised":
             return (returns - returns.mean()) / (returns.std() + 1e-6)
+        if self.config.baseline == "other_walks":
+            walks = returns.unflatten(0, (-1, self.config.num_rollouts))  # (questions, rollouts, L)
+            others = (walks.sum(dim=1, keepdim=True) - walks) / (self.config.num_rollouts - 1)
+            return (walks - others).flatten(0, 1)
         advantage = returns - self.average_return
         self.average_return.lerp_(returns.mean(), 0.05)
         return advantage
