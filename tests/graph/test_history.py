@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies import LAST_TIME, Graph, directed_edges, graphs, random_facts
+from strategies import LAST_TIME, MAX_RELATIONS, Graph, directed_edges, graphs, random_facts
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
@@ -125,6 +125,21 @@ def test_taking_facts_out_equals_never_having_known_them(graph: Graph, chosen: s
     assert history.num_edges == 2 * len(graph.facts)
     queries = Queries(entities[:-1], torch.zeros_like(entities[:-1]), times[:-1])
     assert torch.equal(smaller.popularity.share(queries), rebuilt.popularity.share(queries))
+
+
+@given(graphs(), graphs(), TIMES)
+def test_putting_facts_in_equals_having_known_them(graph: Graph, more: Graph, before: int):
+    """Also before the first fact, for entities that are new, and a fact that is already there."""
+    larger = Vocabulary.numbered(max(graph.vocabulary.num_entities, more.vocabulary.num_entities), MAX_RELATIONS)
+    smaller = Vocabulary.numbered(graph.vocabulary.num_entities, MAX_RELATIONS)
+    merged = History(graph.facts, smaller).including(more.facts, larger)
+    rebuilt = History(Facts.concatenate(graph.facts, more.facts), larger)
+    entities = torch.arange(larger.num_entities + 1)
+    times = torch.full_like(entities, before)
+    for name in ("row", "relation", "object", "time"):
+        found, expected = (getattr(h.all_before(entities, times), name) for h in (merged, rebuilt))
+        assert torch.equal(found, expected)
+    assert (merged.first_time, merged.last_time) == (rebuilt.first_time, rebuilt.last_time)
 
 
 def test_appending_leaves_the_old_history_as_it_was():

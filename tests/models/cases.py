@@ -12,10 +12,11 @@ from strategies import LAST_TIME, Graph, graphs
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
 from titer.evaluation.evaluate import evaluate
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model
+from titer.models.base import Edge, Model
 from titer.models.registry import model_class
 from titer.training.config import Config
 from titer.training.run import Run
@@ -116,6 +117,23 @@ class ModelCase:
         scores = model.score(Queries.one(0, 0, 0), History(Facts.empty(), world_data.vocabulary))
         assert scores.shape == (1, world_data.vocabulary.num_entities)
         assert not bool(torch.isnan(scores).any())
+
+    def test_an_entity_that_came_after_training_can_be_asked_about_and_answered(self, run, world_data):
+        model = run.load_model("cpu")
+        larger = Vocabulary([*world_data.vocabulary.entities, "Newcomer"], world_data.vocabulary.relations)
+        newcomer, after = larger.num_entities - 1, int(world_data.facts.time.max()) + 1
+        history = History(world_data.facts, world_data.vocabulary)
+        history = history.including(Facts.from_rows([(0, 0, newcomer, after)] * 5), larger)
+        asked, relations = torch.tensor([0, newcomer]), torch.tensor([0, larger.inverse(0)])
+        queries = Queries(asked, relations, torch.full_like(asked, after + 1))
+        with torch.inference_mode():
+            scores = model.score(queries, history)
+            evidence = model.explain(queries[:1], newcomer, history, 10_000)
+        assert scores.shape == (2, larger.num_entities)
+        assert not bool(torch.isnan(scores).any())
+        assert float(scores[0, newcomer]) > float("-inf")
+        assert float(scores[1, 0]) > float("-inf")
+        assert any(Edge(0, 0, newcomer, after) in item.path for item in evidence)
 
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
     def test_a_gpu_gives_the_same_scores(self, run, world_data):

@@ -180,20 +180,30 @@ class History:
             return History(facts, vocabulary).to(self.device)
         if len(facts) and int(facts.time.min()) < self.last_time:
             raise DataError("only facts that are not earlier than the last known one can be appended")
-        new = tuple(column.to(self.device) for column in _sorted_edges(facts, vocabulary, self.first_time))
+        return self.including(facts, vocabulary)
+
+    def including(self, facts: Facts, vocabulary: Vocabulary | None = None) -> "History":
+        """This history and facts of any time; each comes behind the edges that its entity already has in that step.
+
+        ``vocabulary`` is given when the facts bring new entities: the old one with names added at its end.
+        """
+        vocabulary = vocabulary or self.vocabulary
+        if self.last_time is None:
+            return History(facts, vocabulary).to(self.device)
         merged = object.__new__(History)
         merged.vocabulary = vocabulary
-        merged.first_time = self.first_time
-        merged.last_time = int(facts.time.max()) if len(facts) else self.last_time
-        # Later facts go behind all edges of their entity, so a new edge's place follows from the offsets alone.
-        entity = (new[0] >> TIME_BITS).clamp(max=self.vocabulary.num_entities - 1)
-        place = self.offsets[entity + 1] + torch.arange(len(entity), device=self.device)
-        is_new = torch.zeros(self.num_edges + len(entity), dtype=torch.bool, device=self.device)
+        merged.first_time = min(self.first_time, int(facts.time.min())) if len(facts) else self.first_time
+        merged.last_time = max(self.last_time, int(facts.time.max())) if len(facts) else self.last_time
+        new = tuple(column.to(self.device) for column in _sorted_edges(facts, vocabulary, merged.first_time))
+        # The time in a key counts from the first fact.
+        known = (self.key[:-1] + (self.first_time - merged.first_time), self.relation[:-1], self.object[:-1])
+        place = torch.searchsorted(known[0], new[0], right=True) + torch.arange(len(new[0]), device=self.device)
+        is_new = torch.zeros(self.num_edges + len(place), dtype=torch.bool, device=self.device)
         is_new[place] = True
         columns = []
-        for old, added in zip((self.key, self.relation, self.object), new, strict=True):
+        for old, added in zip(known, new, strict=True):
             column = torch.empty(len(is_new), dtype=old.dtype, device=self.device)
-            column[is_new], column[~is_new] = added, old[:-1]
+            column[is_new], column[~is_new] = added, old
             columns.append(column)
         merged._keep(*columns)
         return merged

@@ -100,7 +100,8 @@ class Model(nn.Module, ABC):
     def score(self, queries: Queries, history: History) -> Tensor:
         """A score for every entity as the answer of every question, higher is better. (queries, num_entities)
 
-        ``-inf`` marks an answer that the model has nothing to say about. NaN is an error.
+        ``-inf`` marks an answer that the model has nothing to say about. NaN is an error. The entities are those of
+        the history, which may know some that came after training.
         """
 
     def logits(self, scores: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 from torch.distributions import Dirichlet
+from torch.nn import functional
 
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -149,10 +150,13 @@ class TITer(Model):
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """log probability of the best path to every entity. (queries, num_entities)"""
-        return best_per_entity(self._search(queries, history)[-1], self.vocabulary.num_entities)
+        return best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
 
     def _search(self, queries: Queries, history: History) -> list[Expansion]:
-        representation = Representation(self.policy.entity, queries, self._inductive_table(history))
+        # Entities may have come after training; without the inductive mean nothing is known of them.
+        num_new = history.vocabulary.num_entities - len(self.policy.entity)
+        table = functional.pad(self.policy.entity, (0, 0, 0, num_new)) if num_new else self.policy.entity
+        representation = Representation(table, queries, self._inductive_table(history))
         return beam_search(self.policy, queries, history, representation)
 
     def _inductive_table(self, history: History) -> InductiveTable | None:
