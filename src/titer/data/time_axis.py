@@ -225,6 +225,19 @@ class TimeAxis:
                 text = f"{day.day} {day:%b %Y}"
                 return f"week of {text}" if self.unit is TimeUnit.WEEK else text
 
+    def when(self, step: int) -> str:
+        """A step as it stands in a sentence: on 4 Oct 2018, in 2018, at 17."""
+        words = self.words(step)
+        match self.unit:
+            case TimeUnit.INTEGER:
+                return f"at {words}"
+            case TimeUnit.YEAR | TimeUnit.MONTH:
+                return f"in {words}"
+            case TimeUnit.WEEK:
+                return f"in the {words}"
+            case _:
+                return f"on {words}"
+
     def duration(self, steps: int) -> str:
         """A number of steps in words: 3 days."""
         name = "step" if self.unit is TimeUnit.INTEGER else self.unit.value

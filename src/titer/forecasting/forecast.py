@@ -1,7 +1,15 @@
 """What a forecaster answers: plain objects in names and dates."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from titer.errors import TiterError, UnknownNameError
+from titer.forecasting.question import Question
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NO_ANSWER = "nothing that was known before this time speaks for anyone"
 
 
 @dataclass(frozen=True)
@@ -17,9 +25,20 @@ class DatedFact:
     """The same for people."""
     ago: str
     """How long before the question, for people."""
+    sentence: str
+    """All of it as a sentence."""
 
     def __str__(self) -> str:
-        return f"{self.subject} — {self.relation} — {self.object}, {self.date} ({self.ago} before)"
+        return self.sentence
+
+    @property
+    def line(self) -> str:
+        """The fact as it is typed when it is to be taken out or put in."""
+        return f"{self.subject} | {self.relation} | {self.object} | {self.time}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,11 @@ class Reason:
     def __str__(self) -> str:
         return "; then ".join(str(fact) for fact in self.facts) or self.note
 
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        facts = [fact.to_dict() for fact in self.facts]
+        return {"text": str(self), "share": self.share, "note": self.note, "facts": facts}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -44,6 +68,10 @@ class Answer:
     probability: float
     """How sure the model is, calibrated on validation."""
     reasons: tuple[Reason, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**vars(self), "reasons": [reason.to_dict() for reason in self.reasons]}
 
 
 @dataclass(frozen=True)
@@ -59,12 +87,55 @@ class Forecast:
     horizon: str
     """The same in words."""
     answers: tuple[Answer, ...]
+    no_history: bool = False
+    """Whether nothing is known of the question's entity before its time, so that only the relation speaks."""
+    caution: str = ""
+    """What that means, in words."""
 
     @property
     def question(self) -> str:
         """The question in words, with ``?`` for what is asked."""
-        return f"{self.subject or '?'} — {self.relation} — {self.object or '?'}, {self.time}"
+        return str(Question(self.subject, self.relation, self.object, self.time))
+
+    def __str__(self) -> str:
+        from titer.forecasting.text import as_text
+
+        return as_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        return {**vars(self), "answers": [answer.to_dict() for answer in self.answers]}
+
+    def to_table(self) -> "pa.Table":
+        """An Arrow table with a row for every answer."""
+        from titer.forecasting.tables import to_table
+
+        return to_table([self])
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A question among many that makes no sense, and why."""
+
+    question: Question
+    error: TiterError
+
+    @property
+    def reason(self) -> str:
+        """The error in one line."""
+        return str(self.error).replace("\n", " ")
+
+    def __str__(self) -> str:
+        return f"{self.question}\nerror: {self.error}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        question, error = self.question, self.error
+        return {
+            "subject": question.subject,
+            "relation": question.relation,
+            "object": question.object,
+            "time": None if question.at is None else str(question.at),
+            "error": self.reason,
+            "suggestions": error.suggestions if isinstance(error, UnknownNameError) else [],
+        }

@@ -1,33 +1,57 @@
 """Ask a trained model in words."""
 
-from datetime import date
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
 
 from titer.data.dataset import Dataset
-from titer.errors import TiterError
-from titer.forecasting.forecast import Answer, DatedFact, Forecast, Reason
+from titer.errors import DataError, TiterError
+from titer.evaluation.evaluate import BATCH_SIZES
+from titer.forecasting.forecast import Answer, DatedFact, Forecast, Reason, Unanswered
 from titer.forecasting.names import NameIndex
-from titer.graph.history import History
+from titer.forecasting.question import Question, When
+from titer.forecasting.scoring import Scored, score
+from titer.forecasting.sentences import sentence
+from titer.forecasting.what_if import AnyFact, Change, WhatIf, compare
+from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model
 from titer.training.run import Run
+
+MOST_SCORES = 1 << 25
+"""Scores held at once: fewer questions make a batch where there are very many entities."""
+BATCHES_READ_AHEAD = 16
+"""Questions of so many batches are sorted by time, since those of one moment share work."""
+MOST_ANSWERS = 1 << 16
+"""Answers held at once, with their evidence."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in ids, as the model is asked it."""
+
+    subject: int
+    """The entity that the question names."""
+    relation: int
+    """An inverse where the subject is asked for."""
+    time: int
 
 
 class Forecaster:
     """A model, the facts it knows, and their names.
 
     >>> forecaster = Forecaster.load("runs/icews14")
-    >>> forecaster.ask("Nigeria", "Consult", at="2014-12-31", explain=3)
+    >>> print(forecaster.ask("Nigeria", "Consult", at="2014-12-31", explain=3))
     """
 
     def __init__(self, model: Model, dataset: Dataset):
         self.model = model
-        self.dataset = dataset
         self.axis = dataset.axis
         self.history = History(dataset.facts, dataset.vocabulary).to(model.device)
-        self.last_time = int(dataset.facts.time.max())
         self.entities = NameIndex(dataset.vocabulary.entities, "entity")
         self.relations = NameIndex(dataset.vocabulary.relations, "relation")
 
@@ -37,41 +61,157 @@ class Forecaster:
         run = run if isinstance(run, Run) else Run(run)
         return cls(run.load_model(device), run.dataset)
 
-    @torch.inference_mode()
+    def on(self, history: History) -> "Forecaster":
+        """The same model before another past, which may know more entities."""
+        other = copy.copy(self)
+        other.history = history
+        if history.vocabulary is not self.history.vocabulary:
+            other.entities = NameIndex(history.vocabulary.entities, "entity")
+        return other
+
+    @property
+    def last_time(self) -> int:
+        """The step of the last known fact."""
+        return self.history.last_time or 0
+
     def ask(
         self,
         subject: str | None,
         relation: str,
         object: str | None = None,
         *,
-        at: str | int | date | None = None,
+        at: When | None = None,
         top: int = 10,
         explain: int = 0,
+        without: Sequence[AnyFact] = (),
+        with_: Sequence[AnyFact] = (),
     ) -> Forecast:
         """The most likely objects of (subject, relation, ?), or subjects of (?, relation, object).
 
         Only facts strictly before ``at`` are looked at; without it, the question is about the step after the last
         known fact. Names may be typed in any case, and cut short where that leaves only one. ``explain`` is how many
-        pieces of evidence to give for each answer, strongest first.
+        pieces of evidence to give for each answer, strongest first. The question can be asked as if some facts had
+        not happened, or others had: see ``what_if``, which also says what that changes.
         """
-        if (subject is None) == (object is None):
-            raise TiterError("ask either for the object of a subject, or with ? as the subject for that of an object")
+        question = Question(subject, relation, object, at)
+        if without or with_:
+            return self.what_if(question, without=without, with_=with_, top=top, explain=explain).after
+        (found,) = self.ask_many([question], top=top, explain=explain)
+        if isinstance(found, Unanswered):
+            raise found.error
+        return found
+
+    def ask_many(
+        self,
+        questions: Iterable[Question | Unanswered],
+        *,
+        top: int = 10,
+        explain: int = 0,
+        batch_size: int | None = None,
+    ) -> Iterator[Forecast | Unanswered]:
+        """Answer questions in their order, a batch at a time, and hold no more than a few batches in memory.
+
+        A question that makes no sense does not stop the others: in its place comes what is wrong with it. What is
+        already known to be ``Unanswered`` is passed on.
+        """
         if top < 1:
             raise TiterError(f"at least one answer must be asked for, not {top}")
-        relation_id = self.relations.find(relation)
-        known = self.entities.find(subject if subject is not None else str(object))
-        time = self.axis.step(at) if at is not None else self.last_time + 1
-        directed = relation_id if subject is not None else self.dataset.vocabulary.inverse(relation_id)
-        query = Queries.one(known, directed, time).to(self.model.device)
-        name = self.dataset.vocabulary.entities[known]
+        size = batch_size or BATCH_SIZES.get(self.model.device.type, 256)
+        size = max(1, min(size, MOST_SCORES // max(self.history.vocabulary.num_entities, 1)))
+        ahead = max(1, min(BATCHES_READ_AHEAD * size, MOST_ANSWERS // (top * (1 + explain))))
+        return self._in_batches(iter(questions), top, explain, size, ahead)
+
+    def what_if(
+        self,
+        question: Question,
+        *,
+        without: Sequence[AnyFact] = (),
+        with_: Sequence[AnyFact] = (),
+        top: int = 10,
+        explain: int = 0,
+    ) -> WhatIf:
+        """The answers to a question as things are, and as if some facts had not happened or others had.
+
+        A fact is a (subject, relation, object, time), the fact of a piece of evidence, or text such as ``"Nigeria |
+        Consult | Muhammadu Buhari | 2018-10-01"``. Facts that are put in may name new entities. All of them must be
+        before the question's time.
+        """
+        return compare(self, question, Change.of(self, self.time_of(question), without, with_), top, explain)
+
+    def time_of(self, question: Question) -> int:
+        """The step that a question is about."""
+        time = self.axis.step(question.at) if question.at is not None else self.last_time + 1
+        if time - self.history.first_time > LAST_STEP:
+            raise DataError(f"{question.at} is too far ahead: more than {LAST_STEP:,} steps after the first fact")
+        return time
+
+    def in_ids(self, question: Question) -> Asked:
+        """A question in ids; raises if it makes no sense."""
+        given = [name for name in (question.subject, question.object) if name is not None]
+        if len(given) != 1:
+            raise TiterError("ask either for the object of a subject, or with ? as the subject for that of an object")
+        relation = self.relations.find(question.relation)
+        directed = relation if question.object is None else self.history.vocabulary.inverse(relation)
+        return Asked(self.entities.find(given[0]), directed, self.time_of(question))
+
+    def score(self, asked: Sequence[Asked]) -> Scored:
+        """What the model says about questions of one batch."""
+        columns = ([getattr(one, name) for one in asked] for name in ("subject", "relation", "time"))
+        return score(self.model, Queries(*(torch.tensor(column) for column in columns)), self.history)
+
+    def _in_batches(
+        self, questions: Iterator[Question | Unanswered], top: int, explain: int, size: int, ahead: int
+    ) -> Iterator[Forecast | Unanswered]:
+        while window := list(islice(questions, ahead)):
+            found: list[Forecast | Unanswered | None] = [None] * len(window)
+            asked: list[tuple[int, Asked]] = []
+            for place, question in enumerate(window):
+                if isinstance(question, Unanswered):
+                    found[place] = question
+                    continue
+                try:
+                    asked.append((place, self.in_ids(question)))
+                except TiterError as error:
+                    found[place] = Unanswered(question, error.with_traceback(None))
+            asked.sort(key=lambda item: (item[1].time, item[1].relation))
+            for start in range(0, len(asked), size):
+                places, batch = zip(*asked[start : start + size], strict=True)
+                for place, forecast in zip(places, self.forecasts(batch, self.score(batch), top, explain), strict=True):
+                    found[place] = forecast
+            yield from (result for result in found if result is not None)
+
+    @torch.inference_mode()
+    def forecasts(self, asked: Sequence[Asked], scored: Scored, top: int, explain: int) -> list[Forecast]:
+        """The answers to questions that were scored."""
+        best = scored.best(top)
+        scores, probabilities = (values.gather(1, best).tolist() for values in (scored.scores, scored.probabilities))
+        has_past = scored.has_past.tolist()
+        found = []
+        for row, (one, entities) in enumerate(zip(asked, best.tolist(), strict=True)):
+            answers = []
+            for rank, (entity, value) in enumerate(zip(entities, scores[row], strict=True), start=1):
+                if value == float("-inf"):
+                    break
+                reasons = self._reasons(scored, row, entity, explain) if explain else ()
+                name, probability = self.history.vocabulary.entities[entity], probabilities[row][rank - 1]
+                answers.append(Answer(rank, name, value, probability, reasons))
+            found.append(self._forecast(one, tuple(answers), no_history=not has_past[row]))
+        return found
+
+    def _forecast(self, asked: Asked, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
+        vocabulary = self.history.vocabulary
+        asks_subject = bool(vocabulary.is_inverse(asked.relation))
+        name = vocabulary.entities[asked.subject]
         return Forecast(
-            subject=name if subject is not None else None,
-            relation=self.dataset.vocabulary.relations[relation_id],
-            object=name if subject is None else None,
-            time=self.axis.label(time),
-            ahead=time - self.last_time,
-            horizon=self._horizon(time),
-            answers=self._answers(query, top, explain),
+            subject=None if asks_subject else name,
+            relation=vocabulary.relations[vocabulary.undirected(asked.relation)],
+            object=name if asks_subject else None,
+            time=self.axis.label(asked.time),
+            ahead=asked.time - self.last_time,
+            horizon=self._horizon(asked.time),
+            answers=answers,
+            no_history=no_history,
+            caution=self._caution(name, asked.time) if no_history and answers else "",
         )
 
     def _horizon(self, time: int) -> str:
@@ -83,33 +223,30 @@ class Forecaster:
             return f"before the first known fact ({self.axis.words(self.history.first_time)}): nothing was known yet"
         return f"inside the data, which goes on to {last}; only facts before the question are used as evidence"
 
-    def _answers(self, query: Queries, top: int, explain: int) -> tuple[Answer, ...]:
-        scores = self.model.score(query, self.history)
-        probabilities, scores = self.model.probabilities(scores)[0], scores[0]
-        # Stable, so that equally good answers always come in the same order.
-        best = torch.argsort(scores, descending=True, stable=True)[:top].tolist()
-        answers = []
-        for rank, entity in enumerate(best, start=1):
-            score = float(scores[entity])
-            if score == float("-inf"):
-                break
-            evidence = self.model.explain(query, entity, self.history, explain) if explain else []
-            reasons = tuple(self._reason(item, int(query.time)) for item in evidence)
-            name, probability = self.dataset.vocabulary.entities[entity], float(probabilities[entity])
-            answers.append(Answer(rank, name, score, probability, reasons))
-        return tuple(answers)
+    def _caution(self, name: str, time: int) -> str:
+        return f"nothing is known of {name} before {self.axis.words(time)}: the relation alone speaks for these answers"
+
+    def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
+        query = scored.queries[row : row + 1]
+        if bool(scored.by_relation[row]):
+            share = float(scored.probabilities[row, entity])
+            return (Reason((), 1.0, f"the answer in {share:.1%} of all past facts with this relation"),)
+        evidence = self.model.explain(query, entity, self.history, limit)
+        return tuple(self._reason(item, int(query.time)) for item in evidence)
 
     def _reason(self, evidence: Evidence, asked: int) -> Reason:
-        return Reason(tuple(self._fact(edge, asked) for edge in evidence.path), evidence.share, evidence.note)
+        return Reason(tuple(self.dated(edge, asked) for edge in evidence.path), evidence.share, evidence.note)
 
-    def _fact(self, edge: Edge, asked: int) -> DatedFact:
-        vocabulary = self.dataset.vocabulary
+    def dated(self, edge: Edge, asked: int) -> DatedFact:
+        """A fact in words, as seen from the time of a question."""
+        vocabulary = self.history.vocabulary
         fact = edge.forward(vocabulary)
+        names = vocabulary.entities[fact.subject], vocabulary.relations[fact.relation], vocabulary.entities[fact.object]
+        ago = self.axis.duration(asked - fact.time)
         return DatedFact(
-            subject=vocabulary.entities[fact.subject],
-            relation=vocabulary.relations[fact.relation],
-            object=vocabulary.entities[fact.object],
+            *names,
             time=self.axis.label(fact.time),
             date=self.axis.words(fact.time),
-            ago=self.axis.duration(asked - fact.time),
+            ago=ago,
+            sentence=f"{sentence(*names)} {self.axis.when(fact.time)}, {ago} before",
         )

@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from titer.errors import UnknownNameError
 
 MOST_SUGGESTIONS = 5
+MOST_REMEMBERED = 10_000
+"""Names typed otherwise than they are written, or of nobody, that are not looked for again."""
 
 
 def simplified(name: str) -> str:
@@ -22,24 +24,44 @@ class NameIndex:
         self.what = what
         self._exact = {name: i for i, name in enumerate(names)}
         self._simple: dict[str, list[int]] = {}
+        self._found: dict[str, int | tuple[str, list[str]]] = {}
         for i, name in enumerate(names):
             self._simple.setdefault(simplified(name), []).append(i)
+
+    def known(self, typed: str) -> int | None:
+        """The id that goes by this whole name, whatever its capitals; none if nobody does."""
+        if typed in self._exact:
+            return self._exact[typed]
+        same = self._simple.get(simplified(typed), [])
+        return self.find(typed) if same else None
 
     def find(self, typed: str) -> int:
         """The id that a typed name means; raises with suggestions if that is nobody, or not only one."""
         if typed in self._exact:
             return self._exact[typed]
+        # Many questions often share a name, and whoever is not known takes long to look for.
+        if typed not in self._found:
+            if len(self._found) >= MOST_REMEMBERED:
+                self._found.clear()
+            self._found[typed] = self._look_for(typed)
+        found = self._found[typed]
+        if isinstance(found, int):
+            return found
+        raise UnknownNameError(*found)
+
+    def _look_for(self, typed: str) -> int | tuple[str, list[str]]:
+        """An id, or what is wrong with the name and the names that come closest."""
         wanted = simplified(typed)
         if not wanted:
-            raise UnknownNameError(f"an empty name is no {self.what}")
+            return f"an empty name is no {self.what}", []
         same = self._simple.get(wanted, [])
         matches = same or [i for simple, ids in self._simple.items() if simple.startswith(wanted) for i in ids]
         if len(matches) == 1:
             return matches[0]
         if matches:
             shown = [self.names[i] for i in sorted(matches, key=lambda i: (len(self.names[i]), i))[:MOST_SUGGESTIONS]]
-            raise UnknownNameError(f"{typed!r} could be any of {len(matches)} names", shown)
-        raise UnknownNameError(f"there is no {self.what} {typed!r}", self._suggestions(wanted))
+            return f"{typed!r} could be any of {len(matches)} names", shown
+        return f"there is no {self.what} {typed!r}", self._suggestions(wanted)
 
     def _suggestions(self, wanted: str) -> list[str]:
         """Names that are spelled alike, then names that have it in the middle."""
