@@ -1,0 +1,131 @@
+"""The report of a run: one file that opens anywhere."""
+
+from importlib.resources import files
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from titer.data.summary import Summary
+from titer.evaluation.evaluate import Evaluation, evaluate
+from titer.evaluation.metrics import Metrics
+from titer.files import write_text
+from titer.models.base import Model
+from titer.report.charts import bar, line_chart, reliability
+from titer.report.elements import document, el, table
+from titer.report.questions import best_and_worst
+from titer.toml import to_toml
+from titer.training.run import Run
+
+MOST_RELATIONS = 25
+METRICS = ["questions", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
+
+
+def write_report(run: Run, out: Path, *, split: str = "test", device: str = "auto", examples: int = 4) -> None:
+    """Measure a run on a split and write all there is to say about it into one HTML file."""
+    model = run.load_model(device)
+    found = evaluate(model, run.dataset, split)
+    title = f"{run.config.model_name} on {run.dataset.name}"
+    page = document(
+        title,
+        files("titer.report").joinpath("style.css").read_text(encoding="utf-8"),
+        el("h1", title),
+        el("p", f"Measured on the {split} split. {found.protocol}.", class_="note"),
+        *_metrics(found),
+        *_calibration(found),
+        *_breakdown(found),
+        *_examples(model, found, examples),
+        *_training(run),
+        *_data(Summary.of(run.dataset)),
+        el("h2", "Settings"),
+        el("pre", to_toml(run.config.to_dict())),
+    )
+    write_text(out, page)
+
+
+def _metrics(found: Evaluation) -> list[Element]:
+    rows = {"all": found.metrics()}
+    rows |= {f"asking for the {name}": metrics for name, metrics in found.by_direction().items()}
+    names = {"seen": "with seen entities only", "unseen": "with an entity that training never saw"}
+    rows |= {names[name]: metrics for name, metrics in found.by_unseen().items()}
+    rows |= {f"all, convention {name}": metrics for name, metrics in found.other_conventions().items()}
+    return [
+        el("h2", "How good it is"),
+        table(["", *METRICS], [[name, *_cells(metrics)] for name, metrics in rows.items()]),
+    ]
+
+
+def _calibration(found: Evaluation) -> list[Element]:
+    error = found.confidence.expected_calibration_error()
+    return [
+        el("h2", "How sure it is"),
+        el("p", f"Expected calibration error {error:.2%}, at a temperature of {found.temperature:.3g}."),
+        reliability(found.confidence.bins()),
+    ]
+
+
+def _breakdown(found: Evaluation) -> list[Element]:
+    relations = sorted(found.by_relation().items(), key=lambda item: -item[1].queries)
+    times = list(found.by_time().items())
+    parts: list[Element] = [
+        el("h2", "Where it is good, and when"),
+        table(
+            ["relation", "", *METRICS],
+            [[name, bar(metrics.mrr), *_cells(metrics)] for name, metrics in relations[:MOST_RELATIONS]],
+            numbers_from=2,
+        ),
+    ]
+    if len(relations) > MOST_RELATIONS:
+        parts.append(el("p", f"The {MOST_RELATIONS} most frequent of {len(relations)} relations.", class_="note"))
+    if len(times) > 1:
+        points = [(float(i), 100 * metrics.mrr) for i, (_, metrics) in enumerate(times)]
+        parts.append(line_chart("MRR × 100 over time", points, (times[0][0], times[-1][0]), "first"))
+    return parts
+
+
+def _examples(model: Model, found: Evaluation, count: int) -> list[Element]:
+    best, worst = best_and_worst(model, found, count)
+    return [
+        el("h2", "Right, and sure of it"),
+        *(best or [el("p", "No top answer was right.")]),
+        el("h2", "Wrong, and sure of it"),
+        *(worst or [el("p", "No top answer was wrong.")]),
+    ]
+
+
+def _training(run: Run) -> list[Element]:
+    rows = [row for row in run.log_rows if "epoch" in row]
+    if not rows:
+        return [el("h2", "How it learned"), el("p", "By counting: there were no epochs.")]
+    ends = f"epoch {rows[0]['epoch']}", f"epoch {rows[-1]['epoch']}"
+    parts = [el("h2", "How it learned")]
+    for key, colour, scale, title in (
+        ("reward", "first", 1, "Reward"),
+        ("loss", "first", 1, "Loss"),
+        ("valid_mrr", "second", 100, "MRR × 100 on the validation split"),
+    ):
+        points = [(float(row["epoch"]), scale * row[key]) for row in rows if key in row]
+        if points:
+            parts.append(line_chart(title, points, ends, colour))
+    return parts
+
+
+def _data(summary: Summary) -> list[Element]:
+    about = summary.to_dict()
+    rows = [
+        ["checksum", about["checksum"]],
+        ["time", f"{about['first']} to {about['last']}, {about['timestamps']:,} steps with facts"],
+        ["facts to train, to validate, to test", " / ".join(f"{about[name]:,}" for name in ("train", "valid", "test"))],
+        ["entities and relations", f"{about['entities']:,} and {about['relations']:,}"],
+        ["test facts with an entity that training never saw", f"{about['unseen']['share']:.1%}"],
+    ]
+    busiest = [[name, f"{count:,}"] for name, count in summary.busiest_entities(10)]
+    return [
+        el("h2", "What it knows"),
+        table(["dataset", about["name"]], rows, numbers_from=9),
+        el("h3", "Entities with the most facts"),
+        table(["entity", "facts"], busiest),
+    ]
+
+
+def _cells(metrics: Metrics) -> list[str]:
+    percentages = (metrics.mrr, metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10)
+    return [f"{metrics.queries:,}", *(f"{100 * value:.2f}" for value in percentages), f"{metrics.mean_rank:.1f}"]
