@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from titer import __version__
-from titer.cli import compare, data, evaluate, faithfulness, forecast, plot, report, reproduce, size, train
+from titer.cli import compare, data, evaluate, faithfulness, forecast, plot, report, reproduce, serve, size, train
 from titer.cli.screen import fail
 from titer.errors import TiterError
 
@@ -26,6 +26,7 @@ app.command("compare")(compare.compare)
 app.command("plot")(plot.plot)
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
+app.command("serve")(serve.serve)
 app.command("size")(size.size)
 
 

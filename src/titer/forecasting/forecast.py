@@ -25,6 +25,8 @@ class DatedFact:
     """The same for people."""
     ago: str
     """How long before the question, for people."""
+    age: int
+    """The same in steps."""
     sentence: str
     """All of it as a sentence."""
 

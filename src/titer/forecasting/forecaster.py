@@ -121,6 +121,32 @@ class Forecaster:
         ahead = max(1, min(BATCHES_READ_AHEAD * size, MOST_ANSWERS // (top * (1 + explain))))
         return self._in_batches(iter(questions), top, explain, size, ahead)
 
+    def explain(
+        self,
+        question: Question,
+        answer: str,
+        *,
+        limit: int = 10,
+        without: Sequence[AnyFact] = (),
+        with_: Sequence[AnyFact] = (),
+    ) -> Answer:
+        """One answer to a question, whatever its rank, with the evidence for it, strongest first.
+
+        The history can be changed as in ``what_if``.
+        """
+        if without or with_:
+            changed = Change.of(self, self.time_of(question), without, with_).after
+            return self.on(changed).explain(question, answer, limit=limit)
+        scored = self.score([self.in_ids(question)])
+        entity = self.entities.find(answer)
+        rank = scored.rank(0, entity)
+        name = self.history.vocabulary.entities[entity]
+        if rank is None:
+            raise TiterError(f"nothing that was known before this time speaks for {name}")
+        value, probability = float(scored.scores[0, entity]), float(scored.probabilities[0, entity])
+        with torch.inference_mode():
+            return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
+
     def what_if(
         self,
         question: Question,
@@ -248,5 +274,6 @@ class Forecaster:
             time=self.axis.label(fact.time),
             date=self.axis.words(fact.time),
             ago=ago,
+            age=asked - fact.time,
             sentence=f"{sentence(*names)} {self.axis.when(fact.time)}, {ago} before",
         )

@@ -2,6 +2,7 @@
 
 import unicodedata
 from difflib import get_close_matches
+from heapq import nsmallest
 
 from titer.errors import UnknownNameError
 
@@ -48,6 +49,17 @@ class NameIndex:
         if isinstance(found, int):
             return found
         raise UnknownNameError(*found)
+
+    def completions(self, typed: str, limit: int) -> list[str]:
+        """Names that a typed text may become: those that begin with it, then those with a word that does, then others
+        that have it; short ones first."""
+        wanted = simplified(typed)
+        ranked = []
+        for simple, ids in self._simple.items():
+            if wanted in simple:
+                worse = 0 if simple.startswith(wanted) else 1 if f" {wanted}" in simple else 2
+                ranked.append((worse, len(simple), simple, ids))
+        return [self.names[i] for _, _, _, ids in nsmallest(limit, ranked) for i in ids][:limit]
 
     def _look_for(self, typed: str) -> int | tuple[str, list[str]]:
         """An id, or what is wrong with the name and the names that come closest."""

@@ -30,14 +30,14 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Child]], numbers_from:
     return el("div", el("table", el("thead", cells("th", headers)), body), class_="wide")
 
 
-def document(title: str, style: str, *body: Child) -> str:
-    """A whole page that needs nothing from elsewhere."""
+def document(title: str, style: Element, *body: Child) -> str:
+    """A whole page; ``style`` is a style element, or a link to one."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("title", title),
-        el("style", style),
+        style,
     )
     page = el("html", head, el("body", el("main", *body)), lang="en")
     return "<!doctype html>\n" + tostring(page, encoding="unicode", method="html") + "\n"

@@ -26,7 +26,7 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
     title = f"{run.config.model_name} on {run.dataset.name}"
     page = document(
         title,
-        files("titer.report").joinpath("style.css").read_text(encoding="utf-8"),
+        el("style", files("titer.report").joinpath("style.css").read_text(encoding="utf-8")),
         el("h1", title),
         el("p", f"Measured on the {split} split. {found.protocol}.", class_="note"),
         *_metrics(found),

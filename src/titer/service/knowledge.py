@@ -1,0 +1,38 @@
+"""What the service knows: a forecaster that is never behind the store of facts."""
+
+from threading import Lock
+from typing import Any
+
+from titer.forecasting.forecaster import Forecaster
+from titer.store.adding import add_records
+from titer.store.facts import Added, FactStore
+from titer.store.live import LiveHistory
+from titer.training.run import Run
+
+
+class Knowledge:
+    """The model of a run, its facts, and those that were added since; safe to use from several threads."""
+
+    def __init__(self, run: Run, *, store: str | None = None, device: str = "auto"):
+        self.run = run
+        self.store = FactStore(store or run.store_path, run.dataset)
+        model = run.load_model(device)
+        self._live = LiveHistory(self.store, model.device)
+        self._forecaster = Forecaster(model, run.dataset).on(self._live.current())
+        self._lock = Lock()
+
+    def forecaster(self) -> Forecaster:
+        """A forecaster that knows every fact which is stored by now."""
+        with self._lock:
+            history = self._live.current()
+            if history is not self._forecaster.history:
+                self._forecaster = self._forecaster.on(history)
+            return self._forecaster
+
+    def add(self, facts: list[dict[str, Any]], *, backfill: bool) -> Added:
+        """Store facts; when this returns they are on disk, and in force for the next question."""
+        return add_records(self.store, facts, backfill=backfill)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.store.close()

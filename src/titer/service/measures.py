@@ -1,0 +1,29 @@
+"""What the service counts about itself, for Prometheus."""
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Measures:
+    """Counters of one service; a registry of their own, so that several can live in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "titer_requests", "Requests by route and status.", ["route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "titer_request_seconds", "Time to answer, by route.", ["route"], buckets=SECONDS, registry=self.registry
+        )
+        self.batch = Histogram(
+            "titer_batch_questions",
+            "Questions answered together.",
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+            registry=self.registry,
+        )
+        self.facts = Counter("titer_facts_added", "Facts taken in.", registry=self.registry)
+
+    def page(self) -> bytes:
+        """All of it in the text format."""
+        return generate_latest(self.registry)
