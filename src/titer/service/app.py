@@ -19,7 +19,7 @@ from titer.service.batching import Batcher
 from titer.service.documentation import documentation
 from titer.service.knowledge import Knowledge
 from titer.service.measures import Measures
-from titer.service.problems import Problem
+from titer.service.problems import ProblemError
 from titer.service.schemas import (
     AddedOut,
     AnswerOut,
@@ -98,7 +98,7 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
             ("questions", questions, settings.most_questions),
         ):
             if value > most:
-                raise Problem(422, "too_much", f"{name} may be at most {most}, not {value}")
+                raise ProblemError(422, "too_much", f"{name} may be at most {most}, not {value}")
 
     @app.post("/v1/forecast", summary="Answer one question, or many")
     async def forecast(asked: ManyIn | OneIn) -> ManyOut | ForecastOut:
@@ -150,9 +150,9 @@ def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures:
     @app.post("/v1/facts", summary="Add facts; they are in force for the next question")
     async def facts(request: Request, sent: FactsIn) -> AddedOut:
         if settings.token is None:
-            raise Problem(403, "read_only", "facts can only be added to a service that was started with a token")
+            raise ProblemError(403, "read_only", "facts can only be added to a service that was started with a token")
         if len(sent.facts) > settings.most_facts:
-            raise Problem(422, "too_much", f"at most {settings.most_facts:,} facts in one request")
+            raise ProblemError(422, "too_much", f"at most {settings.most_facts:,} facts in one request")
         rows = [fact.model_dump() for fact in sent.facts]
         batcher: Batcher = request.app.state.batcher
         added = await batcher.alone(partial(knowledge.add, rows, backfill=sent.backfill))

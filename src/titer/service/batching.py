@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.question import Question
 from titer.service.knowledge import Knowledge
 from titer.service.measures import Measures
-from titer.service.problems import Problem
+from titer.service.problems import ProblemError
 
 Result = TypeVar("Result")
 
@@ -52,7 +53,9 @@ class Batcher:
     async def ask(self, questions: list[Question], top: int, explain: int) -> list[Forecast | Unanswered]:
         """Answers in the order of the questions."""
         if len(self._waiting) + len(questions) > self.most_waiting:
-            raise Problem(503, "busy", "too many questions are waiting; try again in a moment", {"Retry-After": "1"})
+            raise ProblemError(
+                503, "busy", "too many questions are waiting; try again in a moment", {"Retry-After": "1"}
+            )
         waiting = [_Waiting(question, top, explain) for question in questions]
         self._waiting += waiting
         self._arrived.set()
@@ -75,16 +78,15 @@ class Batcher:
             if not batch:
                 self._arrived.clear()
                 continue
-            try:
-                answers = await self.alone(lambda batch=batch: self._answer(batch))
-            except Exception as error:  # whatever it is, the next batch must still be answered
-                for one in batch:
-                    if not one.answer.done():
-                        one.answer.set_exception(error)
-            else:
-                for one, answer in zip(batch, answers, strict=True):
-                    if not one.answer.done():
-                        one.answer.set_result(answer)
+            # Whatever goes wrong with this batch, the next one must still be answered.
+            (answers,) = await asyncio.gather(self.alone(partial(self._answer, batch)), return_exceptions=True)
+            for place, one in enumerate(batch):
+                if one.answer.done():  # whoever asked has given up
+                    continue
+                if isinstance(answers, BaseException):
+                    one.answer.set_exception(answers)
+                else:
+                    one.answer.set_result(answers[place])
             self._waiting = [one for one in self._waiting if not one.answer.done()]
 
     def _answer(self, batch: list[_Waiting]) -> list[Forecast | Unanswered]:

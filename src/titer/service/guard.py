@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from titer.service.measures import Measures
-from titer.service.problems import Problem, answer
+from titer.service.problems import ProblemError, answer
 from titer.service.settings import Settings
 
 OPEN = "/healthz"
@@ -34,6 +34,7 @@ class BodyLimit:
         self.app, self.most_bytes = app, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and count what it sends."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -44,7 +45,9 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > self.most_bytes:
-                raise Problem(413, "too_large", f"a request may have {self.most_bytes:,} bytes; send less at a time")
+                raise ProblemError(
+                    413, "too_large", f"a request may have {self.most_bytes:,} bytes; send less at a time"
+                )
             return message
 
         headers = dict(scope["headers"])
@@ -73,7 +76,7 @@ def check_token(request: Request, settings: Settings) -> None:
         return
     if not hmac.compare_digest(given_token(request).encode(), settings.token.get_secret_value().encode()):
         message = "send the service's token as 'Authorization: Bearer TOKEN', or as the password of any user"
-        raise Problem(401, "needs_token", message, {"WWW-Authenticate": 'Basic realm="titer", charset="UTF-8"'})
+        raise ProblemError(401, "needs_token", message, {"WWW-Authenticate": 'Basic realm="titer", charset="UTF-8"'})
 
 
 def watch(settings: Settings, measures: Measures) -> Callable[..., Awaitable[Response]]:
@@ -88,7 +91,7 @@ def watch(settings: Settings, measures: Measures) -> Callable[..., Awaitable[Res
         except TimeoutError:
             message = f"this took longer than {settings.request_seconds:g} seconds; ask for less, or again later"
             response = answer(503, "too_slow", message, headers={"Retry-After": "1"})
-        except Problem as problem:
+        except ProblemError as problem:
             response = answer(problem.status, problem.code, problem.message, headers=problem.headers)
         route = request.scope.get("route")
         name = getattr(route, "path", "other")  # not the address itself, which anyone can make up

@@ -12,7 +12,7 @@ from titer.errors import TiterError, UnknownNameError
 MOST_DETAILS = 20
 
 
-class Problem(Exception):
+class ProblemError(Exception):
     """Something to tell whoever asked."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None):
@@ -37,8 +37,8 @@ def answer(
 def install(app: FastAPI) -> None:
     """Let every error of an app have the one shape."""
 
-    @app.exception_handler(Problem)
-    async def _(_: Request, problem: Problem) -> JSONResponse:
+    @app.exception_handler(ProblemError)
+    async def _(_: Request, problem: ProblemError) -> JSONResponse:
         return answer(problem.status, problem.code, problem.message, headers=problem.headers)
 
     @app.exception_handler(UnknownNameError)
