@@ -39,6 +39,7 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         received = 0
+        message = f"a request may have {self.most_bytes:,} bytes; send less at a time"
 
         async def counted() -> Message:
             nonlocal received
@@ -53,8 +54,7 @@ class BodyLimit:
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > self.most_bytes:
-            refusal = answer(413, "too_large", f"a request may have {self.most_bytes:,} bytes; send less at a time")
-            await refusal(scope, receive, send)
+            await answer(413, "too_large", message)(scope, receive, send)
             return
         await self.app(scope, counted, send)
 
