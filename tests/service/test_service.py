@@ -118,11 +118,12 @@ class TestQuestions:
         assert error(response)["details"]
 
 
-class TestFacts:
-    FACT = {"subject": "Aldoria", "relation": "hold talks with", "object": "Newland", "time": "2023-07-01"}
+FACT = {"subject": "Aldoria", "relation": "hold talks with", "object": "Newland", "time": "2023-07-01"}
 
+
+class TestFacts:
     def test_a_fact_is_in_force_for_the_next_question_and_counts_once(self, guarded: TestClient):
-        body = {"facts": [self.FACT, self.FACT]}
+        body = {"facts": [FACT, FACT]}
         assert guarded.post("/v1/facts", json=body).json() == {
             "added": 1, "known": 1, "backfilled": 0, "new_entities": ["Newland"], "last_sequence": 1,
         }  # fmt: skip
@@ -134,22 +135,22 @@ class TestFacts:
     def test_a_fact_at_the_time_of_a_question_or_later_changes_nothing(self, guarded: TestClient):
         asked = {**TALKS, "at": "2023-07-01"}
         before = guarded.post("/v1/forecast", json=asked).json()["answers"]
-        old = {**self.FACT, "object": "Hestria"}
+        old = {**FACT, "object": "Hestria"}
         assert guarded.post("/v1/facts", json={"facts": [old, {**old, "time": "2023-07-05"}]}).json()["added"] == 2
         assert guarded.post("/v1/forecast", json=asked).json()["answers"] == before
 
     def test_a_bad_fact_is_refused_with_its_reason_and_none_is_kept(self, guarded: TestClient):
-        bad = {**self.FACT, "relation": "dance with"}
-        response = guarded.post("/v1/facts", json={"facts": [self.FACT, bad]})
+        bad = {**FACT, "relation": "dance with"}
+        response = guarded.post("/v1/facts", json={"facts": [FACT, bad]})
         assert response.status_code == 422
         assert "dance with" in response.text
-        assert guarded.post("/v1/facts", json={"facts": [self.FACT]}).json()["added"] == 1
-        old = {**self.FACT, "time": "2023-01-05"}
+        assert guarded.post("/v1/facts", json={"facts": [FACT]}).json()["added"] == 1
+        old = {**FACT, "time": "2023-01-05"}
         assert guarded.post("/v1/facts", json={"facts": [old]}).status_code == 422
         assert guarded.post("/v1/facts", json={"facts": [old], "backfill": True}).json()["backfilled"] == 1
 
     def test_nobody_adds_facts_to_a_service_without_a_token(self, client: TestClient):
-        response = client.post("/v1/facts", json={"facts": [self.FACT]})
+        response = client.post("/v1/facts", json={"facts": [FACT]})
         assert response.status_code == 403
         assert error(response)["code"] == "read_only"
 
