@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation, evaluate
     from titer.evaluation.protocol import Protocol
     from titer.forecasting.forecaster import Forecaster
+    from titer.forecasting.question import Question
     from titer.graph.history import History
     from titer.models.base import Evidence, Model, Queries
     from titer.models.registry import register
@@ -35,6 +36,7 @@ _HOME = {
     "Model": "titer.models.base",
     "Protocol": "titer.evaluation.protocol",
     "Queries": "titer.models.base",
+    "Question": "titer.forecasting.question",
     "Run": "titer.training.run",
     "TimeAxis": "titer.data.time_axis",
     "TimeUnit": "titer.data.time_axis",
@@ -64,6 +66,7 @@ __all__ = [  # noqa: RUF022 - in the order in which a newcomer meets them
     "Evaluation",
     "Protocol",
     "Forecaster",
+    "Question",
     "TiterError",
     "__version__",
 ]

@@ -123,7 +123,7 @@ def test_forecast_answers_with_names_dates_and_reasons(runs: dict[str, Path]):
     )
     assert shown.startswith("Aldoria — hold talks with — ?, 2023-07-01")
     assert re.search(r"1\. (Brenmark|Drovia)", shown)
-    assert re.search(r"\d+%  Aldoria — hold talks with — \w+, \d+ Jun 2023 \(\d+ days? before\)", shown)
+    assert re.search(r"\d+%  Aldoria held talks with \w+ on \d+ Jun 2023, \d+ days? before", shown)
     found = json.loads(titer("forecast", runs["recurrency"], "?", "brief", "Army of Aldoria", "--json"))
     assert found["answers"][0]["entity"] == "President of Aldoria"
 

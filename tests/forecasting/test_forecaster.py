@@ -34,6 +34,7 @@ def test_a_question_in_words_gets_ranked_answers_in_words(forecaster: Forecaster
 def test_the_subject_can_be_asked_for(forecaster: Forecaster):
     found = forecaster.ask(None, "brief", "Army of Aldoria", at=date(2023, 7, 1), explain=1)
     assert found.question == "? — brief — Army of Aldoria, 2023-07-01"
+    assert found == forecaster.ask("?", "brief", "Army of Aldoria", at="2023-07-01", explain=1)
     assert found.answers[0].entity == "President of Aldoria"
     fact = found.answers[0].reasons[0].facts[0]
     assert (fact.subject, fact.relation, fact.object) == ("President of Aldoria", "brief", "Army of Aldoria")

@@ -70,7 +70,7 @@ def forecast(
         raise TiterError("ask with SUBJECT RELATION, with ? RELATION OBJECT, or with --file QUESTIONS")
     if out is not None:
         raise TiterError("--out is for the answers to --file")
-    question = Question(None if subject == "?" else subject, relation, None if object == "?" else object, at)
+    question = Question(subject, relation, object, at)
     forecaster = Forecaster.load(run, device)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)

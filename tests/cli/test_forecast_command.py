@@ -1,0 +1,137 @@
+"""``titer forecast``: what if, and many questions from a file."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from titer.cli.main import app
+from titer.errors import TiterError
+
+KNOWN = "Caldera | hold talks with | Drovia | 2023-06-28"
+
+
+def titer(*words: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "recurrency"
+    titer("train", "small-world", "--model", "recurrency", "--out", path)
+    return path
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.csv"
+    path.write_text(
+        "subject,relation,object,time\nCaldera,invite,?,2023-07-01\n?,brief,army of ald,\nNobody,invite,,\n"
+    )
+    return path
+
+
+def test_what_if_shows_what_moved(run: Path):
+    words = ["forecast", run, "Caldera", "hold talks", "--at", "2023-07-01", "--without", KNOWN]
+    words += [
+        "--with",
+        "Caldera,hold talks with,Newland,2023-06-30",
+        "--with",
+        "Newland | accuse | Drovia | 2023-06-29",
+    ]
+    shown = titer(*words, "--explain")
+    assert "without: Caldera held talks with Drovia on 28 Jun 2023, 3 days before" in shown
+    assert "new here: Newland" in shown
+    assert "Caldera held talks with Newland on 30 Jun 2023, 1 day before" in shown
+    found = json.loads(titer(*words, "--json"))
+    assert [fact["subject"] for fact in found["with"]] == ["Caldera", "Newland"]
+    (drovia,) = (move for move in found["moves"] if move["entity"] == "Drovia")
+    assert drovia["probability_after"] < drovia["probability_before"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--without", "Caldera | hold talks with | Drovia | 2023-06-27"], "Did you mean:\n  " + KNOWN),
+        (["--with", "Caldera | accuse | Drovia | 2023-07-01"], "only facts before the question's time"),
+        (["--with", "Caldera accuse Drovia"], "SUBJECT | RELATION | OBJECT | DATE"),
+        (["--out", "x.csv"], "--out is for"),
+    ],
+)
+def test_changes_that_make_no_sense_are_refused(run: Path, words: list[str], message: str):
+    with pytest.raises(TiterError) as error:
+        titer("forecast", run, "Caldera", "hold talks", "--at", "2023-07-01", *words)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_many_questions_go_from_a_file_to_a_file(run: Path, questions: Path, tmp_path: Path, suffix: str):
+    out = tmp_path / f"answers.{suffix}"
+    result = CliRunner().invoke(app, ["forecast", str(run), "--file", str(questions), "--out", str(out), "--top", "2"])
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "the answers to 3 questions" in result.stderr
+    assert "1 of 3 questions could not be answered" in result.stderr
+    if suffix == "parquet":
+        rows = pq.read_table(out).to_pylist()
+        assert [row["question"] for row in rows] == [1, 1, 2, 2, 3]
+        assert rows[2]["answer"] == "President of Aldoria"
+        assert "no entity 'Nobody'" in rows[4]["error"]
+    with pytest.raises(TiterError, match="--overwrite"):
+        titer("forecast", run, "--file", questions, "--out", out)
+    titer("forecast", run, "--file", questions, "--out", out, "--overwrite")
+
+
+def test_without_a_file_to_write_answers_are_printed(run: Path, questions: Path):
+    shown = titer("forecast", run, "--file", questions, "--top", "1")
+    assert shown.index("Caldera — invite — ?") < shown.index("? — brief — Army of Aldoria") < shown.index("Nobody")
+    lines = [json.loads(line) for line in titer("forecast", run, "--file", questions, "--json").splitlines()]
+    assert lines[1]["answers"][0]["entity"] == "President of Aldoria"
+    assert "no entity" in lines[2]["error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "SUBJECT RELATION"),
+        (["Caldera"], "SUBJECT RELATION"),
+        (["Caldera", "invite", "--file", "q.csv"], "come from the file"),
+        (["--file", "q.csv", "--without", KNOWN], "come from the file"),
+        (["--file", "missing.csv"], "no such file"),
+        (["--file", "missing.csv", "--out", "answers.xlsx"], "cannot tell the format"),
+    ],
+)
+def test_half_a_command_says_what_is_missing(run: Path, words: list[str], message: str):
+    with pytest.raises(TiterError, match=message):
+        titer("forecast", run, *words)
+
+
+MEASURED = """
+import resource, sys
+from titer.cli.main import app
+app(sys.argv[1:], standalone_mode=False)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.slow
+def test_many_questions_need_no_more_memory_than_few(run: Path, tmp_path: Path):
+    """Ten times the questions and 400,000 answers, in hardly any more memory."""
+
+    def peak(count: int) -> int:
+        questions = tmp_path / f"{count}.csv"
+        rows = (f"Caldera,invite,,2023-{1 + i % 6:02d}-{1 + i % 28:02d}\n" for i in range(count))
+        questions.write_text("subject,relation,object,time\n" + "".join(rows))
+        words = ["forecast", run, "--file", questions, "--out", tmp_path / f"{count}.parquet", "--top", "40"]
+        command = [sys.executable, "-c", MEASURED, *map(str, words)]
+        megabytes = int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=280).stdout)
+        assert pq.read_metadata(tmp_path / f"{count}.parquet").num_rows > 30 * count
+        return megabytes
+
+    assert peak(10_000) < peak(1_000) + 50

@@ -1,0 +1,141 @@
+"""Many questions at once are answered as one by one would be."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.errors import DataError, TiterError, UnknownNameError
+from titer.forecasting.forecast import Forecast, Unanswered
+from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.question import Question
+from titer.forecasting.scoring import Scored
+from titer.graph.queries import Queries
+
+NAMES = ["Aldoria", "Army of Aldoria", "Quanta Labs", "Nadia Torvald", "Atlantis"]
+RELATIONS = ["hold talks with", "brief", "grant licence to", "teleport to"]
+TIMES = [None, "2023-01-01", "2023-01-02", "2023-03-01", "2023-07-01", "2024-01-01", "soon"]
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    subject = draw(st.sampled_from([None, *NAMES]))
+    object = draw(st.sampled_from([None, *NAMES])) if subject is None or draw(st.integers(0, 9)) == 0 else None
+    return Question(subject, draw(st.sampled_from(RELATIONS)), object, draw(st.sampled_from(TIMES)))
+
+
+def alone(forecaster: Forecaster, question: Question, top: int, explain: int) -> Forecast | TiterError:
+    subject, relation, object, at = question.subject, question.relation, question.object, question.at
+    try:
+        return forecaster.ask(subject, relation, object, at=at, top=top, explain=explain)
+    except TiterError as error:
+        return error
+
+
+def assert_same(found: Forecast | Unanswered, expected: Forecast | TiterError) -> None:
+    if isinstance(expected, TiterError):
+        assert isinstance(found, Unanswered)
+        assert (type(found.error), str(found.error)) == (type(expected), str(expected))
+        return
+    assert isinstance(found, Forecast)
+    assert replace(found, answers=()) == replace(expected, answers=())
+    # A batch is added up in another order than a single question, so the last digits of a score may differ.
+    assert [answer.score for answer in found.answers] == pytest.approx([a.score for a in expected.answers], rel=1e-4)
+    assert [answer.rank for answer in found.answers] == [answer.rank for answer in expected.answers]
+
+
+@settings(max_examples=15)
+@given(asked=st.lists(questions(), max_size=12), batch_size=st.integers(1, 15))
+def test_many_questions_are_answered_like_each_alone(
+    any_forecaster: Forecaster, asked: list[Question], batch_size: int
+):
+    found = list(any_forecaster.ask_many(asked, top=3, explain=2, batch_size=batch_size))
+    assert len(found) == len(asked)
+    for result, question in zip(found, asked, strict=True):
+        assert_same(result, alone(any_forecaster, question, top=3, explain=2))
+
+
+def test_answers_come_while_questions_still_do(forecaster: Forecaster):
+    taken = 0
+
+    def endless() -> Iterator[Question]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield Question("Aldoria", "accuse")
+
+    results = forecaster.ask_many(endless(), batch_size=4)
+    assert isinstance(next(results), Forecast)
+    assert taken < 1000
+
+
+def test_a_question_that_makes_no_sense_stops_no_other(forecaster: Forecaster):
+    asked = [Question("Aldorai", "accuse"), Question("Aldoria", "accuse"), Question("Aldoria", "accuse", None, "soon")]
+    wrong_name, good, wrong_date = forecaster.ask_many(asked)
+    assert isinstance(wrong_name, Unanswered)
+    assert isinstance(wrong_name.error, UnknownNameError)
+    assert "Aldoria" in wrong_name.to_dict()["suggestions"]
+    assert isinstance(good, Forecast)
+    assert isinstance(wrong_date, Unanswered)
+    assert isinstance(wrong_date.error, DataError)
+    assert "Aldoria — accuse — ?, soon" in str(wrong_date)
+
+
+def test_a_time_that_no_history_can_span_is_refused(forecaster: Forecaster):
+    facts = Facts.from_rows([(0, 0, 1, 5)])
+    numbered = Dataset("numbered", forecaster.history.vocabulary, TimeAxis(), facts, Facts.empty(), Facts.empty())
+    with pytest.raises(DataError, match="too far ahead"):
+        Forecaster(forecaster.model, numbered).ask("Aldoria", "accuse", at=1 << 40)
+
+
+def test_nothing_at_or_after_the_question_reaches_a_forecast(any_forecaster: Forecaster, world_data: Dataset):
+    """Neither the answers nor their evidence, nor what is said of an entity that has no past yet."""
+    for at in ("2023-01-02", "2023-02-01"):
+        past = world_data.facts.before(world_data.axis.step(at))
+        cut = Dataset("past", world_data.vocabulary, world_data.axis, past, Facts.empty(), Facts.empty())
+        asked = [Question(name, "grant licence to", None, at) for name in ("Aldoria", "Quanta Labs", "Jorvik")]
+        asked += [Question(None, "hold talks with", "Caldera", at)]
+        knowing_all = list(any_forecaster.ask_many(asked, top=100, explain=5))
+        knowing_the_past = list(Forecaster(any_forecaster.model, cut).ask_many(asked, top=100, explain=5))
+        for found, expected in zip(knowing_all, knowing_the_past, strict=True):
+            assert isinstance(found, Forecast)
+            assert isinstance(expected, Forecast)
+            assert found.answers == expected.answers
+            assert found.no_history == expected.no_history
+
+
+def test_an_entity_without_a_past_is_answered_by_its_relation_and_marked(
+    any_forecaster: Forecaster, world_data: Dataset
+):
+    at, vocabulary = "2023-01-05", world_data.vocabulary
+    past = world_data.facts.before(world_data.axis.step(at))
+    unknown = vocabulary.entities[int((~past.mentions(vocabulary.num_entities)).argmax())]
+    found = any_forecaster.ask(unknown, "hold talks with", at=at, explain=1)
+    assert found.no_history
+    assert found.caution.startswith(f"nothing is known of {unknown} before 5 Jan 2023")
+    assert found.caution in str(found)
+    assert len(found.answers) > 1
+    assert unknown not in [answer.entity for answer in found.answers[:1]]
+    assert not any(reason.facts for answer in found.answers for reason in answer.reasons)
+    known = any_forecaster.ask("Aldoria", "hold talks with", at=at)
+    assert not known.no_history
+    assert not known.caution
+
+
+@given(st.lists(st.lists(st.sampled_from([float("-inf"), -2.5, -0.0, 0.0, 1e-30, 1.0, 7.25]), min_size=5, max_size=5)))
+def test_the_best_come_first_and_of_equals_the_first(rows: list[list[float]]):
+    scores = torch.tensor(rows).view(-1, 5)
+    queries = Queries(*[torch.zeros(len(rows), dtype=torch.int64)] * 3)
+    scored = Scored(queries, scores, scores, scores[:, 0] > 0, scores[:, 0] > 0)
+    expected = torch.argsort(scores, dim=1, descending=True, stable=True)
+    for top in (1, 3, 5, 9):
+        assert torch.equal(scored.best(top), expected[:, :top])
+    for row, order in enumerate(expected.tolist()):
+        for place, entity in enumerate(order, start=1):
+            assert scored.rank(row, entity) == (None if rows[row][entity] == float("-inf") else place)

@@ -1,0 +1,179 @@
+"""The same question with a fact taken out or put in."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecasting.conftest import make_model
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.errors import TiterError, UnknownNameError
+from titer.forecasting.forecast import Forecast
+from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.given import GivenFact
+from titer.forecasting.question import Question
+
+ASKED = Question("Caldera", "hold talks with", None, "2023-07-01")
+KNOWN = "Caldera | hold talks with | Drovia | 2023-06-28"
+
+
+def on_facts(forecaster: Forecaster, dataset: Dataset, facts: Facts) -> Forecaster:
+    """A forecaster that has known just these facts from the beginning."""
+    changed = Dataset("changed", dataset.vocabulary, dataset.axis, facts, Facts.empty(), Facts.empty())
+    return Forecaster(forecaster.model, changed)
+
+
+def ranking(forecast: Forecast) -> list[tuple[str, object]]:
+    return [(answer.entity, pytest.approx(answer.score, rel=1e-4, abs=1e-6)) for answer in forecast.answers]
+
+
+@settings(max_examples=15)
+@given(data=st.data(), day=st.integers(20, 200))
+def test_taking_out_and_putting_in_equals_never_and_always_having_known(
+    any_forecaster: Forecaster, world_data: Dataset, data: st.DataObject, day: int
+):
+    """Whatever the facts, inside the data or after it, and whatever the time that is asked about."""
+    names, axis = world_data.vocabulary, world_data.axis
+    past = [i for i, time in enumerate(world_data.facts.time.tolist()) if time < day]
+    taken = data.draw(st.lists(st.sampled_from(past[-300:]), max_size=4, unique=True))
+    entity = st.integers(0, names.num_entities - 1)
+    relation = st.integers(0, names.num_relations - 1)
+    put = data.draw(st.lists(st.tuples(entity, relation, entity, st.integers(0, day - 1)), max_size=4))
+    known = set(world_data.facts)
+    put = [fact for fact in dict.fromkeys(put) if fact not in known]
+
+    def in_words(fact: tuple[int, int, int, int]) -> tuple[str, str, str, str]:
+        s, r, o, t = fact
+        return names.entities[s], names.relations[r], names.entities[o], axis.label(t)
+
+    out = {list(world_data.facts)[i] for i in taken}
+    question = Question(names.entities[data.draw(entity)], "hold talks with", None, axis.label(day))
+    found = any_forecaster.what_if(
+        question, without=[in_words(fact) for fact in out], with_=[in_words(fact) for fact in put], top=8
+    )
+    rows = [fact for fact in world_data.facts if fact not in out] + put
+    expected = on_facts(any_forecaster, world_data, Facts.from_rows(rows)).ask(
+        question.subject, question.relation, at=question.at, top=8
+    )
+    assert [(answer.entity, answer.score) for answer in found.after.answers] == ranking(expected)
+    assert found.before == any_forecaster.ask(question.subject, question.relation, at=question.at, top=8)
+
+
+def test_nothing_at_or_after_the_question_has_a_part_in_a_what_if(any_forecaster: Forecaster, world_data: Dataset):
+    question = Question("Caldera", "hold talks with", None, "2023-03-01")
+    past = world_data.facts.before(world_data.axis.step("2023-03-01"))
+    reason = any_forecaster.ask("Caldera", "hold talks with", at="2023-03-01", explain=100).answers[0].reasons
+    fact = next(item.facts[0] for item in reason if item.facts)
+    put = ("Aldoria", "hold talks with", "Newland", "2023-02-27")
+    cut = on_facts(any_forecaster, world_data, past)
+    knowing_all, knowing_the_past = (
+        one.what_if(question, without=[fact], with_=[put], explain=3) for one in (any_forecaster, cut)
+    )
+    assert knowing_all.moves == knowing_the_past.moves
+    assert knowing_all.after.answers == knowing_the_past.after.answers
+
+
+def test_what_moved_is_told_for_the_best_of_before_and_after(forecaster: Forecaster):
+    put = ("Caldera", "hold talks with", "Newland", "2023-06-30")
+    found = forecaster.what_if(ASKED, without=[KNOWN], with_=[put], top=3)
+    moves = {move.entity: move for move in found.moves}
+    assert set(moves) == {answer.entity for side in (found.before, found.after) for answer in side.answers}
+    for answer in found.before.answers:
+        move = moves[answer.entity]
+        assert (move.rank_before, move.probability_before) == (answer.rank, answer.probability)
+    for answer in found.after.answers:
+        move = moves[answer.entity]
+        assert (move.rank_after, move.probability_after) == (answer.rank, answer.probability)
+    assert moves["Drovia"].probability_after < moves["Drovia"].probability_before
+    assert (moves["Newland"].rank_before, moves["Newland"].probability_before) == (None, 0)
+    assert found.new_entities == ("Newland",)
+    text = str(found)
+    assert "without: Caldera held talks with Drovia on 28 Jun 2023, 3 days before" in text
+    assert "with:    Caldera held talks with Newland on 30 Jun 2023, 1 day before" in text
+    assert "new here: Newland" in text
+    assert json.loads(json.dumps(found.to_dict()))["moves"][0]["rank_after"] == 1
+
+
+def test_ask_takes_the_same_changes(forecaster: Forecaster):
+    found = forecaster.ask("Caldera", "hold talks with", at="2023-07-01", without=[KNOWN])
+    assert found == forecaster.what_if(ASKED, without=[KNOWN]).after
+    assert found != forecaster.ask("Caldera", "hold talks with", at="2023-07-01")
+    assert forecaster.ask("Caldera", "hold talks with", at="2023-07-01") == forecaster.what_if(ASKED).before
+
+
+def test_the_facts_of_the_evidence_can_be_taken_out_as_they_are(any_forecaster: Forecaster):
+    answer = any_forecaster.ask("Caldera", "hold talks with", at="2023-07-01", top=1, explain=50).answers[0]
+    facts = list(dict.fromkeys(fact for reason in answer.reasons for fact in reason.facts))
+    if not facts:
+        pytest.skip("an untrained model may rest on no single fact")
+    found = any_forecaster.what_if(ASKED, without=facts, top=1)
+    assert [fact.line for fact in found.without] == [fact.line for fact in facts]
+    again = any_forecaster.ask("Caldera", "hold talks with", at="2023-07-01", without=facts, explain=1000)
+    shown = {fact.line for answer in again.answers for reason in answer.reasons for fact in reason.facts}
+    assert not shown & {fact.line for fact in facts}
+
+
+@pytest.mark.parametrize("name", ["recurrency", "random_walk", "titer", "path_mixture"])
+def test_a_newcomer_can_be_asked_about(world_data: Dataset, name: str):
+    forecaster = Forecaster(make_model(name, world_data), world_data)
+    question = Question("newland", "hold talks with", None, "2023-07-01")
+    put = ["Newland | hold talks with | Drovia | 2023-06-30", "NEWLAND | accuse | Newest land | 2023-06-29"]
+    found = forecaster.what_if(question, with_=put, explain=2, top=100)
+    assert found.new_entities == ("Newland", "Newest land")
+    assert found.before.no_history
+    assert not found.after.no_history
+    assert found.after.subject == "Newland"
+    assert "Drovia" in [answer.entity for answer in found.after.answers]
+
+
+def test_a_fact_that_is_not_there_gets_suggestions_that_can_be_pasted(forecaster: Forecaster):
+    with pytest.raises(TiterError, match="there is no fact") as error:
+        forecaster.what_if(ASKED, without=["caldera | hold talks | Drovia | 2023-06-27"])
+    suggestions = [line.strip() for line in str(error.value).splitlines()[2:]]
+    assert suggestions[0] == KNOWN
+    for suggestion in suggestions:
+        forecaster.what_if(ASKED, without=[suggestion])
+    with pytest.raises(UnknownNameError, match="Caldera"):
+        forecaster.what_if(ASKED, without=["Caldora | hold talks with | Drovia | 2023-06-28"])
+
+
+def test_facts_that_cannot_matter_are_refused_with_the_reason(forecaster: Forecaster):
+    early = Question("Caldera", "hold talks with", None, "2023-06-28")
+    with pytest.raises(TiterError, match="only facts before the question's time, 28 Jun 2023"):
+        forecaster.what_if(early, without=[KNOWN])
+    with pytest.raises(TiterError, match="only facts before the question's time, 28 Jun 2023"):
+        forecaster.what_if(early, with_=["Caldera | accuse | Drovia | 2023-06-28"])
+    with pytest.raises(TiterError, match="already known"):
+        forecaster.what_if(ASKED, with_=[KNOWN])
+    # What is taken out may come back.
+    assert not any(move.moved for move in forecaster.what_if(ASKED, without=[KNOWN], with_=[KNOWN]).moves)
+    with pytest.raises(UnknownNameError, match="relation"):
+        forecaster.what_if(ASKED, with_=["Caldera | teleport to | Drovia | 2023-06-28"])
+
+
+def test_the_history_itself_stays_as_it_was(forecaster: Forecaster):
+    before, edges = forecaster.ask("Caldera", "hold talks with"), forecaster.history.num_edges
+    forecaster.what_if(ASKED, without=[KNOWN], with_=["Caldera | accuse | Newland | 2022-12-01"])
+    assert forecaster.history.num_edges == edges
+    assert forecaster.ask("Caldera", "hold talks with") == before
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a | r, s | b | 2020-01-01", ("a", "r, s", "b", "2020-01-01")),
+        ("a,r,b,2020-01-01", ("a", "r", "b", "2020-01-01")),
+        ('"a | c", r, "b, d", 7', ("a | c", "r", "b, d", "7")),
+    ],
+)
+def test_facts_can_be_typed_with_bars_or_as_csv(text: str, parts: tuple[str, str, str, str]):
+    fact = GivenFact.of(text)
+    assert (fact.subject, fact.relation, fact.object, fact.time) == parts
+
+
+@pytest.mark.parametrize("text", ["", "a | r | b", "a | r | ? | 2020-01-01", "a | | b | 2020", "a|b|c|d|e", "a\0,b"])
+def test_half_a_fact_is_refused(text: str):
+    with pytest.raises(TiterError, match="SUBJECT"):
+        GivenFact.of(text)
