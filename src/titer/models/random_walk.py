@@ -49,7 +49,7 @@ class RandomWalk(Model):
     def score(self, queries: Queries, history: History) -> Tensor:
         """The share of walks that end at each entity. (queries, num_entities)"""
         entity = self._walk(queries, history)[-1].object.view(len(queries), -1)  # (queries, walks)
-        scores = torch.zeros(len(queries), self.vocabulary.num_entities, device=entity.device)
+        scores = torch.zeros(len(queries), history.vocabulary.num_entities, device=entity.device)
         scores.scatter_add_(1, entity, torch.full_like(entity, 1 / self.config.num_walks, dtype=scores.dtype))
         return torch.where(scores > 0, scores, UNREACHED)
 

@@ -72,7 +72,7 @@ class Recurrency(Model):
         edges = history.all_before(queries.subject, queries.time)
         relation = queries.relation[edges.row]
         weight = self._weight(queries, edges, self.decay[relation], self.mix[relation])  # (edges,)
-        num_entities = self.vocabulary.num_entities
+        num_entities = history.vocabulary.num_entities
         scores = torch.zeros(len(queries) * num_entities, device=weight.device)
         scores.index_add_(0, edges.row * num_entities + edges.object, weight)
         scores = scores.view(len(queries), num_entities)

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
 from titer.data.facts import Facts
@@ -149,11 +149,16 @@ class TITer(Model):
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """log probability of the best path to every entity. (queries, num_entities)"""
-        return best_per_entity(self._search(queries, history)[-1], self.vocabulary.num_entities)
+        return best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
 
     def _search(self, queries: Queries, history: History) -> list[Expansion]:
-        representation = Representation(self.policy.entity, queries, self._inductive_table(history))
+        representation = Representation(self._static(history), queries, self._inductive_table(history))
         return beam_search(self.policy, queries, history, representation)
+
+    def _static(self, history: History) -> Tensor:
+        """The trained embeddings, and nothing for entities that came after training. (entities, static_dim)"""
+        later = history.vocabulary.num_entities - len(self.policy.entity)
+        return nn.functional.pad(self.policy.entity, (0, 0, 0, later)) if later else self.policy.entity
 
     def _inductive_table(self, history: History) -> InductiveTable | None:
         """Built once for a history and the weights of the moment, then used again."""
