@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, RunArgument
+from titer.cli.options import DeviceOption, JsonOption, RunArgument, StoreOption
 from titer.cli.screen import say, say_json
 
 
@@ -19,6 +19,7 @@ def forecast(
     top: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show the past facts behind each answer.")] = False,
     reasons: Annotated[int, typer.Option(min=1, help="How many facts or paths to show for an answer.")] = 3,
+    store: StoreOption = None,
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
@@ -31,7 +32,8 @@ def forecast(
     from titer.forecasting.text import as_text
 
     asked = None if subject == "?" else subject
-    found = Forecaster.load(run, device).ask(asked, relation, object, at=at, top=top, explain=reasons if explain else 0)
+    forecaster = Forecaster.load(run, device, store)
+    found = forecaster.ask(asked, relation, object, at=at, top=top, explain=reasons if explain else 0)
     if json:
         say_json(found.to_dict())
     else:

@@ -2,6 +2,7 @@
 
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,6 +15,9 @@ from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model
 from titer.training.run import Run
 
+if TYPE_CHECKING:
+    from titer.store.live import LiveHistory
+
 
 class Forecaster:
     """A model, the facts it knows, and their names.
@@ -22,20 +26,38 @@ class Forecaster:
     >>> forecaster.ask("Nigeria", "Consult", at="2014-12-31", explain=3)
     """
 
-    def __init__(self, model: Model, dataset: Dataset):
+    def __init__(self, model: Model, dataset: Dataset, live: "LiveHistory | None" = None):
         self.model = model
         self.dataset = dataset
         self.axis = dataset.axis
-        self.history = History(dataset.facts, dataset.vocabulary).to(model.device)
-        self.last_time = int(dataset.facts.time.max())
-        self.entities = NameIndex(dataset.vocabulary.entities, "entity")
+        self.live = live
         self.relations = NameIndex(dataset.vocabulary.relations, "relation")
+        self.entities = NameIndex(dataset.vocabulary.entities, "entity")
+        self._know(live.current() if live is not None else History(dataset.facts, dataset.vocabulary).to(model.device))
 
     @classmethod
-    def load(cls, run: Run | Path | str, device: str = "auto") -> "Forecaster":
-        """From a run directory."""
+    def load(cls, run: Run | Path | str, device: str = "auto", store: str | Path | None = None) -> "Forecaster":
+        """From a run directory, with the facts that were added to it: in ``store``, or else in the directory itself."""
         run = run if isinstance(run, Run) else Run(run)
-        return cls(run.load_model(device), run.dataset)
+        model = run.load_model(device)
+        if store is None and not run.store_path.exists():
+            return cls(model, run.dataset)
+        from titer.store.facts import FactStore
+        from titer.store.live import LiveHistory
+
+        return cls(model, run.dataset, LiveHistory(FactStore(store or run.store_path, run.dataset), model.device))
+
+    def refresh(self) -> None:
+        """Take in the facts that were added since; every question does so first."""
+        if self.live is not None and (current := self.live.current()) is not self.history:
+            self._know(current)
+
+    def _know(self, history: History) -> None:
+        self.history, self.vocabulary = history, history.vocabulary
+        assert history.last_time is not None
+        self.last_time = history.last_time
+        if self.vocabulary.num_entities != len(self.entities.names):
+            self.entities = NameIndex(self.vocabulary.entities, "entity")
 
     @torch.inference_mode()
     def ask(
@@ -58,15 +80,16 @@ class Forecaster:
             raise TiterError("ask either for the object of a subject, or with ? as the subject for that of an object")
         if top < 1:
             raise TiterError(f"at least one answer must be asked for, not {top}")
+        self.refresh()
         relation_id = self.relations.find(relation)
         known = self.entities.find(subject if subject is not None else str(object))
         time = self.axis.step(at) if at is not None else self.last_time + 1
-        directed = relation_id if subject is not None else self.dataset.vocabulary.inverse(relation_id)
+        directed = relation_id if subject is not None else self.vocabulary.inverse(relation_id)
         query = Queries.one(known, directed, time).to(self.model.device)
-        name = self.dataset.vocabulary.entities[known]
+        name = self.vocabulary.entities[known]
         return Forecast(
             subject=name if subject is not None else None,
-            relation=self.dataset.vocabulary.relations[relation_id],
+            relation=self.vocabulary.relations[relation_id],
             object=name if subject is None else None,
             time=self.axis.label(time),
             ahead=time - self.last_time,
@@ -95,7 +118,7 @@ class Forecaster:
                 break
             evidence = self.model.explain(query, entity, self.history, explain) if explain else []
             reasons = tuple(self._reason(item, int(query.time)) for item in evidence)
-            name, probability = self.dataset.vocabulary.entities[entity], float(probabilities[entity])
+            name, probability = self.vocabulary.entities[entity], float(probabilities[entity])
             answers.append(Answer(rank, name, score, probability, reasons))
         return tuple(answers)
 
@@ -103,7 +126,7 @@ class Forecaster:
         return Reason(tuple(self._fact(edge, asked) for edge in evidence.path), evidence.share, evidence.note)
 
     def _fact(self, edge: Edge, asked: int) -> DatedFact:
-        vocabulary = self.dataset.vocabulary
+        vocabulary = self.vocabulary
         fact = edge.forward(vocabulary)
         return DatedFact(
             subject=vocabulary.entities[fact.subject],
