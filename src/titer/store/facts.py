@@ -1,6 +1,7 @@
 """The store: named facts that were added to a dataset, each once, in the order in which they were added."""
 
 import hashlib
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ class FactStore:
         self.dataset = dataset
         self.first_step, self.last_step = int(dataset.facts.time.min()), int(dataset.facts.time.max())
         self._engine = connect(url)
+        weakref.finalize(self, self._engine.dispose)  # for those who do not close it
         try:
             with self._guard():
                 self._open()
