@@ -16,14 +16,14 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from titer.training.run import Run
 
 
 async def client(url: str, questions: list[dict[str, object]], until: float, seconds: list[float]) -> None:
     """Ask one question after the other until the time is up."""
-    async with httpx.AsyncClient(base_url=url, timeout=30) as session:
+    async with httpx2.AsyncClient(base_url=url, timeout=30) as session:
         while time.perf_counter() < until:
             started = time.perf_counter()
             response = await session.post("/v1/forecast", json=random.choice(questions))

@@ -9,7 +9,19 @@ import titer
 SOURCE = Path(titer.__file__).parents[1]
 
 # Not present on a bare GPU machine: training, evaluation and forecasting must do without them.
-ABSENT = ("pooch", "platformdirs", "pydantic", "fastapi", "uvicorn", "sqlalchemy", "optuna", "ray", "pandas", "sklearn")
+ABSENT = (
+    "pooch",
+    "platformdirs",
+    "pydantic",
+    "fastapi",
+    "uvicorn",
+    "sqlalchemy",
+    "psycopg",
+    "optuna",
+    "ray",
+    "pandas",
+    "sklearn",
+)
 
 
 def test_every_exported_name_exists_and_says_what_it_is():

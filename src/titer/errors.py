@@ -17,6 +17,10 @@ class RunError(TiterError):
     """A run directory that is missing something or was damaged."""
 
 
+class StoreError(TiterError):
+    """A database of added facts that cannot be reached, is damaged, or belongs to something else."""
+
+
 class UnknownNameError(TiterError):
     """A name that nothing goes by; carries the names that come closest."""
 

@@ -75,6 +75,42 @@ class ModelCase:
         torch.testing.assert_close(knowing_all, knowing_the_past, rtol=1e-5, atol=1e-6)
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+    def test_names_that_are_first_heard_at_the_question_or_later_change_nothing(
+        self, graph: Graph, time: int, seed: int
+    ):
+        model = self.make(graph)
+        num_old = graph.vocabulary.num_entities
+        grown = Vocabulary([*graph.vocabulary.entities, "Newcomer", "Latecomer"], graph.vocabulary.relations)
+        later = Facts.from_rows([(num_old, 0, 0, time), (0, 0, num_old + 1, time + 1), (num_old, 0, num_old, time)])
+        entities = torch.arange(num_old)
+        relation = torch.full_like(entities, seed % grown.num_directed_relations)
+        queries = Queries(entities, relation, torch.full_like(entities, time))
+        with torch.inference_mode():
+            before = model.score(queries, History(graph.facts, graph.vocabulary))
+            after = model.score(queries, History(Facts.concatenate(graph.facts, later), grown))
+        torch.testing.assert_close(after[:, :num_old], before, rtol=1e-5, atol=1e-6)
+        assert bool((after[:, num_old:] == float("-inf")).all())
+
+    def test_entities_that_came_after_training_are_asked_and_answered_like_any_other(self, run, world_data):
+        model = run.load_model("cpu")
+        old = world_data.vocabulary
+        grown = Vocabulary([*old.entities, "Newcomer"], old.relations)
+        newcomer, last = old.num_entities, int(world_data.facts.time.max())
+        talks, aldoria = old.relation_ids["hold talks with"], old.entity_ids["Aldoria"]
+        # Often enough for a model that only samples walks, or keeps few of them, to come across it.
+        added = Facts.from_rows([(aldoria, talks, newcomer, last + day) for day in range(1, 21)])
+        history = History(world_data.facts, old).extended(added, grown)
+        queries = Queries(torch.tensor([aldoria, newcomer]), torch.tensor([talks, talks]), torch.full((2,), last + 21))
+        with torch.inference_mode():
+            scores = model.score(queries, history)
+            assert scores.shape == (2, grown.num_entities)
+            assert not bool(torch.isnan(scores).any())
+            for row, answer in ((0, newcomer), (1, aldoria)):
+                assert float(scores[row, answer]) > float("-inf")
+                steps = [path for item in model.explain(queries[[row]], answer, history, 1000) for path in item.path]
+                assert any(newcomer in (edge.subject, edge.object) for edge in steps)
+
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
     def test_evidence_is_a_path_of_past_facts_to_the_answer(self, graph: Graph, time: int, seed: int):
         model = self.make(graph)
         history = History(graph.facts, graph.vocabulary)

@@ -76,9 +76,9 @@ class TestQuestions:
         assert error(response)["suggestions"][0] == "Aldoria"
 
     def test_an_answer_is_explained_whatever_its_rank(self, client: TestClient):
-        found = client.post("/v1/explain", json={**TALKS, "answer": "Drovia"}).json()
+        found = client.post("/v1/explain", json={**TALKS, "answer": "Drovia", "limit": 50}).json()
         assert found["entity"] == "Drovia"
-        assert sum(reason["share"] for reason in found["reasons"]) == pytest.approx(1, abs=0.2)
+        assert 0.9 < sum(reason["share"] for reason in found["reasons"]) <= 1.0001
 
     def test_what_if_shows_what_moves(self, client: TestClient):
         best = client.post("/v1/explain", json={**TALKS, "answer": "Drovia"}).json()["reasons"][0]["facts"][0]

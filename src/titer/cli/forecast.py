@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
@@ -46,6 +46,7 @@ def forecast(
         Path | None, typer.Option(help="Where their answers go: .csv, .jsonl or .parquet, a row for every answer.")
     ] = None,
     overwrite: OverwriteOption = False,
+    store: StoreOption = None,
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
@@ -64,14 +65,14 @@ def forecast(
     if file is not None:
         if subject is not None or at is not None or without or with_:
             raise TiterError("with --file, questions and their times come from the file, and facts stay as they are")
-        _answer_file(run, device, file, out, top, explained, overwrite=overwrite, json=json)
+        _answer_file(run, store, device, file, out, top, explained, overwrite=overwrite, json=json)
         return
     if subject is None or relation is None:
         raise TiterError("ask with SUBJECT RELATION, with ? RELATION OBJECT, or with --file QUESTIONS")
     if out is not None:
         raise TiterError("--out is for the answers to --file")
     question = Question(subject, relation, object, at)
-    forecaster = Forecaster.load(run, device)
+    forecaster = Forecaster.load(run, device, store)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)
         if without or with_
@@ -86,7 +87,16 @@ def forecast(
 
 
 def _answer_file(
-    run: Path, device: str, file: Path, out: Path | None, top: int, explain: int, *, overwrite: bool, json: bool
+    run: Path,
+    store: str | None,
+    device: str,
+    file: Path,
+    out: Path | None,
+    top: int,
+    explain: int,
+    *,
+    overwrite: bool,
+    json: bool,
 ) -> None:
     from titer.forecasting.answer_files import check_can_write, write_answers
     from titer.forecasting.forecaster import Forecaster
@@ -97,7 +107,7 @@ def _answer_file(
     if out is not None:
         check_can_write(out, overwrite=overwrite)
     questions, total = read_questions(file), count_rows(file)
-    results = Forecaster.load(run, device).ask_many(questions, top=top, explain=explain)
+    results = Forecaster.load(run, device, store).ask_many(questions, top=top, explain=explain)
     counted = _Counted(track(results, "answering", total))
     if out is not None:
         write_answers(counted, out, overwrite=overwrite)

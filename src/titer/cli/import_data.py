@@ -85,7 +85,7 @@ def import_data(
         out,
         name=name,
         options=TableOptions(
-            columns=_column_map(column or []),
+            columns=column_map(column or []),
             names=[part.strip() for part in names.split(",")] if names else None,
             delimiter=delimiter.replace("\\t", "\t") if delimiter else None,
             encoding=encoding,
@@ -109,7 +109,8 @@ def import_data(
     say(f"{out}: {sizes} facts (train / valid / test), by the {imported.dataset.axis.unit}")
 
 
-def _column_map(pairs: list[str]) -> dict[str, str]:
+def column_map(pairs: list[str]) -> dict[str, str]:
+    """What ``--column`` says."""
     columns = {}
     for pair in pairs:
         part, equals, column = pair.partition("=")

@@ -5,7 +5,20 @@ from typing import Annotated
 import typer
 
 from titer import __version__
-from titer.cli import compare, data, evaluate, faithfulness, forecast, plot, report, reproduce, serve, size, train
+from titer.cli import (
+    compare,
+    data,
+    evaluate,
+    facts,
+    faithfulness,
+    forecast,
+    plot,
+    report,
+    reproduce,
+    serve,
+    size,
+    train,
+)
 from titer.cli.screen import fail
 from titer.errors import TiterError
 
@@ -18,6 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(data.app, name="data")
+app.add_typer(facts.app, name="facts")
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("faithfulness")(faithfulness.faithfulness)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -21,6 +22,9 @@ from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model
 from titer.training.run import Run
+
+if TYPE_CHECKING:
+    from titer.store.live import LiveHistory
 
 MOST_SCORES = 1 << 25
 """Scores held at once: fewer questions make a batch where there are very many entities."""
@@ -48,25 +52,41 @@ class Forecaster:
     >>> print(forecaster.ask("Nigeria", "Consult", at="2014-12-31", explain=3))
     """
 
-    def __init__(self, model: Model, dataset: Dataset):
+    def __init__(self, model: Model, dataset: Dataset, live: "LiveHistory | None" = None):
         self.model = model
         self.axis = dataset.axis
-        self.history = History(dataset.facts, dataset.vocabulary).to(model.device)
-        self.entities = NameIndex(dataset.vocabulary.entities, "entity")
+        self.live = live
         self.relations = NameIndex(dataset.vocabulary.relations, "relation")
+        self.entities = NameIndex(dataset.vocabulary.entities, "entity")
+        self._know(live.current() if live is not None else History(dataset.facts, dataset.vocabulary).to(model.device))
 
     @classmethod
-    def load(cls, run: Run | Path | str, device: str = "auto") -> "Forecaster":
-        """From a run directory."""
+    def load(cls, run: Run | Path | str, device: str = "auto", store: str | Path | None = None) -> "Forecaster":
+        """From a run directory, with the facts that were added to it: in ``store``, or else in the directory itself."""
         run = run if isinstance(run, Run) else Run(run)
-        return cls(run.load_model(device), run.dataset)
+        model = run.load_model(device)
+        if store is None and not run.store_path.exists():
+            return cls(model, run.dataset)
+        from titer.store.facts import FactStore
+        from titer.store.live import LiveHistory
+
+        return cls(model, run.dataset, LiveHistory(FactStore(store or run.store_path, run.dataset), model.device))
+
+    def refresh(self) -> None:
+        """Take in the facts that were added since; every question does so first."""
+        if self.live is not None:
+            self._know(self.live.current())
+
+    def _know(self, history: History) -> None:
+        if history.vocabulary.num_entities != len(self.entities.names):
+            self.entities = NameIndex(history.vocabulary.entities, "entity")
+        self.history = history
 
     def on(self, history: History) -> "Forecaster":
         """The same model before another past, which may know more entities."""
         other = copy.copy(self)
-        other.history = history
-        if history.vocabulary is not self.history.vocabulary:
-            other.entities = NameIndex(history.vocabulary.entities, "entity")
+        other.live = None
+        other._know(history)
         return other
 
     @property
@@ -116,6 +136,7 @@ class Forecaster:
         """
         if top < 1:
             raise TiterError(f"at least one answer must be asked for, not {top}")
+        self.refresh()
         size = batch_size or BATCH_SIZES.get(self.model.device.type, 256)
         size = max(1, min(size, MOST_SCORES // max(self.history.vocabulary.num_entities, 1)))
         ahead = max(1, min(BATCHES_READ_AHEAD * size, MOST_ANSWERS // (top * (1 + explain))))
@@ -134,6 +155,7 @@ class Forecaster:
 
         The history can be changed as in ``what_if``.
         """
+        self.refresh()
         if without or with_:
             changed = Change.of(self, self.time_of(question), without, with_).after
             return self.on(changed).explain(question, answer, limit=limit)
@@ -162,6 +184,7 @@ class Forecaster:
         Consult | Muhammadu Buhari | 2018-10-01"``. Facts that are put in may name new entities. All of them must be
         before the question's time.
         """
+        self.refresh()
         return compare(self, question, Change.of(self, self.time_of(question), without, with_), top, explain)
 
     def time_of(self, question: Question) -> int:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from titer.data.facts import Facts
+from titer.data.time_axis import MOST_STEPS
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 from titer.graph.ragged import spread
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from titer.graph.popularity import Popularity
 
 # A key is the entity in the upper bits and the time since the first fact in the lower ones.
-TIME_BITS = 32
-LAST_STEP = (1 << TIME_BITS) - 1
+TIME_BITS = MOST_STEPS.bit_length() - 1
+LAST_STEP = MOST_STEPS - 1
 DERIVED = ("popularity", "chronicle")
 """What is computed from a history when first asked for, where the history then lives."""
 

@@ -38,25 +38,32 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        received = 0
         message = f"a request may have {self.most_bytes:,} bytes; send less at a time"
+        refusal = answer(413, "too_large", message, headers=HEADERS)
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > self.most_bytes:
+            await refusal(scope, receive, send)
+            return
+        received, refused = 0, False
 
         async def counted() -> Message:
             nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
+            part = await receive()
+            received += len(part.get("body", b""))
             if received > self.most_bytes:
-                raise ProblemError(
-                    413, "too_large", f"a request may have {self.most_bytes:,} bytes; send less at a time"
-                )
-            return message
+                raise ProblemError(413, "too_large", message)
+            return part
 
-        headers = dict(scope["headers"])
-        declared = headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > self.most_bytes:
-            await answer(413, "too_large", message)(scope, receive, send)
-            return
-        await self.app(scope, counted, send)
+        async def answered(part: Message) -> None:
+            nonlocal refused
+            # Whatever was made of half a body is not the answer.
+            if received <= self.most_bytes:
+                await send(part)
+            elif not refused:
+                refused = True
+                await refusal(scope, receive, send)
+
+        await self.app(scope, counted, answered)
 
 
 def given_token(request: Request) -> str:

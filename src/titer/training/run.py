@@ -21,21 +21,15 @@ from titer.training.card import card
 from titer.training.checkpoint import load_state
 from titer.training.config import Config, read_toml
 from titer.training.device import choose_device
-
-CONFIG = "config.toml"
-MODEL = "model.safetensors"
-METRICS = "metrics.json"
-LOG = "training.jsonl"
-SUMMARY = "training.json"
-CARD = "README.md"
-DATASET = "dataset"
+from titer.training.layout import CARD, CONFIG, DATASET, LOG, METRICS, MODEL, STORE, SUMMARY
 
 
 class Run:
     """A folder with a trained model and all that is needed to use it elsewhere.
 
     ``config.toml``, ``model.safetensors``, ``dataset/`` (the facts it knows, their names and dates),
-    ``metrics.json``, ``training.jsonl`` and a card, ``README.md``. No pickle; each file is written atomically.
+    ``metrics.json``, ``training.jsonl`` and a card, ``README.md``; ``facts.db`` once facts were added. No pickle; each
+    file is written atomically.
     """
 
     def __init__(self, path: Path | str):
@@ -64,6 +58,11 @@ class Run:
     def dataset(self) -> Dataset:
         """The facts that the run knows."""
         return open_dataset(self.path / DATASET)
+
+    @property
+    def store_path(self) -> Path:
+        """Where facts that were added to the run are kept, unless another database is named."""
+        return self.path / STORE
 
     def save_model(self, model: Model) -> None:
         """Store everything that the model keeps."""
@@ -159,6 +158,10 @@ def check_can_create(path: Path, *, overwrite: bool = False) -> None:
     """Refuse a place that holds something that may not be overwritten."""
     if path.is_file():
         raise TiterError(f"{path} is a file")
+    if (path / STORE).exists():
+        raise TiterError(
+            f"{path} holds facts that were added to it ({STORE}), which nothing overwrites; choose another place"
+        )
     if path.is_dir() and any(path.iterdir()):
         if not _is_run(path):
             raise TiterError(f"{path} is not empty and holds other things than a run; choose another place")

@@ -20,8 +20,9 @@ from titer.training.batches import shuffled_batches
 from titer.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from titer.training.config import Config, TrainingConfig
 from titer.training.device import choose_device
+from titer.training.layout import CONFIG, MODEL
 from titer.training.reporter import Reporter
-from titer.training.run import CONFIG, MODEL, Run, check_can_create
+from titer.training.run import Run, check_can_create
 from titer.training.steps import Stepper, make_stepper
 from titer.training.temperature import fit_temperature
 

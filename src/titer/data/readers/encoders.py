@@ -2,12 +2,13 @@
 
 import re
 from abc import ABC, abstractmethod
+from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from titer.data.time_axis import FINE_TO_COARSE, Moment, TimeUnit
+from titer.data.time_axis import FINE_TO_COARSE, Moment, TimeAxis, TimeUnit
 from titer.errors import DataError
 
 _INTEGER = re.compile(r"([+-]?\d{1,18})(?:\.0*)?")
@@ -66,6 +67,23 @@ class NameEncoder(Encoder):
         return self.names.setdefault(text, len(self.names))
 
 
+class RelationEncoder(NameEncoder):
+    """Relations that a model has learned; it can say nothing about any other."""
+
+    def __init__(self, relations: list[str]):
+        super().__init__()
+        self.names = {name: i for i, name in enumerate(relations)}
+
+    def code(self, text: str) -> int:
+        """The number of a known relation."""
+        if text and text not in self.names:
+            close = get_close_matches(text, self.names, 1)
+            raise DataError(
+                f"the relation {text!r} was never learned" + "".join(f"; is it {name!r}?" for name in close)
+            )
+        return super().code(text)
+
+
 class IdEncoder(Encoder):
     """Ids of a dictionary that is already known."""
 
@@ -85,13 +103,23 @@ class IdEncoder(Encoder):
 class TimeEncoder(Encoder):
     """Dates or plain numbers. A code is a position in ``first`` and ``last``; code 0 is an open end.
 
-    Without a ``unit``, the first value decides whether times are dates, and how long a step is.
+    Without a ``unit``, the first value decides whether times are dates, and how long a step is. An ``axis`` that is
+    already there decides it too, and plain numbers must lie on it.
     """
 
     OPEN = 0
 
-    def __init__(self, unit: TimeUnit | None = None, date_format: str | None = None, *, open_ends: bool = False):
+    def __init__(
+        self,
+        unit: TimeUnit | None = None,
+        date_format: str | None = None,
+        *,
+        open_ends: bool = False,
+        axis: TimeAxis | None = None,
+    ):
         super().__init__()
+        self.axis = axis
+        unit = axis.unit if axis is not None else unit
         self.unit = unit
         self.unit_is_given = unit is not None
         self.date_format = date_format
@@ -107,6 +135,8 @@ class TimeEncoder(Encoder):
             self.unit = TimeUnit.INTEGER
         if self.unit is TimeUnit.INTEGER:
             value = parse_integer(text)
+            if self.axis is not None:
+                self.axis.step(value)
             return self._add(value, value)
         moment = Moment.parse(text, self.date_format)
         if moment is None:

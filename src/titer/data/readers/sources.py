@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -331,6 +332,18 @@ class JsonLines(Source):
             if odd:
                 problems.append(Problem(str(self.path), number, odd[0], "neither text nor a number", text))
         return problems
+
+
+class Records(JsonLines):
+    """Objects that are in memory already; the first is row 1."""
+
+    def __init__(self, name: str, records: list[dict[str, Any]]):
+        super().__init__(Path(name))
+        self.records = records
+
+    def _records(self, rejections: Rejections) -> Iterator[tuple[dict | None, int, str | Problem]]:
+        for number, record in enumerate(self.records, start=1):
+            yield record, number, ",".join(map(str, record.values()))
 
 
 def _is_plain(value: object) -> bool:

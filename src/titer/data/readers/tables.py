@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from titer.data.dataset import Dataset
 from titer.data.facts import Facts
-from titer.data.readers.encoders import Encoder, NameEncoder, TimeEncoder
+from titer.data.readers.encoders import Encoder, NameEncoder, RelationEncoder, TimeEncoder
 from titer.data.readers.rejections import Problem, Rejections
-from titer.data.readers.sources import Batch, Source, open_source
+from titer.data.readers.sources import Batch, Records, Source, open_source
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
@@ -53,43 +55,65 @@ class Table:
     num_rows: int
     num_blank: int
     num_outside: int
+    source_row: NDArray[np.int64] | None = None
+    """In which row of its file each fact stands; only for facts that continue a dataset."""
 
 
-def read_tables(paths: list[Path], options: TableOptions, rejections: Rejections) -> Table:
-    """Read facts from one or more files with the same columns."""
-    reader = _TableReader(options, rejections)
+def read_tables(
+    paths: list[Path], options: TableOptions, rejections: Rejections, continued: Dataset | None = None
+) -> Table:
+    """Read facts from one or more files with the same columns.
+
+    Facts that continue a dataset are laid on its time axis, and have no relations but its own.
+    """
+    reader = _TableReader(options, rejections, continued)
     for path in paths:
         reader.read(path)
+    return reader.table()
+
+
+def read_records(records: list[dict[str, Any]], name: str, rejections: Rejections, continued: Dataset) -> Table:
+    """Read facts that continue a dataset from objects in memory; ``name`` is what messages call them."""
+    reader = _TableReader(TableOptions(), rejections, continued)
+    reader.take(Records(name, records))
     return reader.table()
 
 
 class _TableReader:
     """Collects coded rows from files, then lays them on one time axis."""
 
-    def __init__(self, options: TableOptions, rejections: Rejections):
+    def __init__(self, options: TableOptions, rejections: Rejections, continued: Dataset | None = None):
         self.options = options
+        self.axis = continued.axis if continued is not None else None
         self.rejections = rejections
         if unknown := set(options.columns) - {*NAMES, *POINT, *INTERVAL}:
             parts = ", ".join((*NAMES, *POINT, *INTERVAL))
             raise DataError(f"a column cannot be mapped to {sorted(unknown)[0]!r}; the parts are {parts}")
-        self.entities, self.relations = NameEncoder(), NameEncoder()
+        self.entities = NameEncoder()
+        self.relations = RelationEncoder(continued.vocabulary.relations) if continued is not None else NameEncoder()
         self.parts: tuple[str, ...] = ()
         self.times = TimeEncoder()
         self.chunks: list[NDArray[np.int32]] = []
+        self.rows: list[NDArray[np.int64]] = []
         self.paths: list[Path] = []
         self.num_rows = 0
 
     def read(self, path: Path) -> None:
         """Read one file."""
         options = self.options
-        self.paths.append(path)
         try:
             source = open_source(path, names=options.names, delimiter=options.delimiter, encoding=options.encoding)
-            wanted = self._find_columns(source)
-            for batch in track(source.batches(list(wanted.values()), self.rejections), f"reading {path.name}"):
-                self._take(Batch({part: batch.columns[column] for part, column in wanted.items()}, batch.rows), path)
+            self.take(source)
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error}") from error
+
+    def take(self, source: Source) -> None:
+        """Read all rows of a source."""
+        path = source.path
+        self.paths.append(path)
+        wanted = self._find_columns(source)
+        for batch in track(source.batches(list(wanted.values()), self.rejections), f"reading {path.name}"):
+            self._take(Batch({part: batch.columns[column] for part, column in wanted.items()}, batch.rows), path)
 
     def _find_columns(self, source: Source) -> dict[str, str]:
         present = source.columns
@@ -108,7 +132,7 @@ class _TableReader:
         if not self.parts:
             self.parts = NAMES + timed
             open_ends = timed == INTERVAL
-            self.times = TimeEncoder(self.options.unit, self.options.date_format, open_ends=open_ends)
+            self.times = TimeEncoder(self.options.unit, self.options.date_format, open_ends=open_ends, axis=self.axis)
         found = {part: column(part) for part in self.parts}
         for part, name in found.items():
             if name is None:
@@ -140,6 +164,8 @@ class _TableReader:
         self.rejections.add(problems)
         self.num_rows += len(batch.rows)
         self.chunks.append(np.stack([codes[part][~bad].astype(np.int32) for part in self.parts]))
+        if self.axis is not None:
+            self.rows.append(batch.rows[~bad])
 
     def _ends_before_start(self, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
         known = (start > TimeEncoder.OPEN) & (end > TimeEncoder.OPEN)
@@ -164,7 +190,10 @@ class _TableReader:
         (relation,), relations = _used(list(self.relations.names), relation[order])
         facts = Facts(subject, relation, object, time[order])
         num_rows = self.num_rows + len([p for p in self.rejections.problems if not p.column])
-        return Table(facts, Vocabulary(entities, relations), axis, num_rows, self.rejections.num_blank, num_outside)
+        source_row = _pick(np.concatenate(self.rows), chosen)[order] if self.rows else None
+        return Table(
+            facts, Vocabulary(entities, relations), axis, num_rows, self.rejections.num_blank, num_outside, source_row
+        )
 
     def _lay_on_axis(self, times: NDArray[np.int32]) -> tuple[TimeAxis, NDArray[np.int64], NDArray[np.int64]]:
         """The axis, and the first and last step of every row."""
@@ -189,6 +218,8 @@ class _TableReader:
         return axis, np.maximum(first[start], bounds[0]), np.minimum(last[end], bounds[1])
 
     def _choose_axis(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> TimeAxis:
+        if self.axis is not None:
+            return self.axis
         unit = self.times.unit or TimeUnit.INTEGER
         if unit is TimeUnit.INTEGER:
             return TimeAxis.of_integers(first, spread=self.parts[3:] == POINT)
@@ -226,7 +257,7 @@ def _expand(
     return rows, np.arange(total) - starts[rows] + first[rows], int((lengths == 0).sum())
 
 
-def _pick(column: NDArray[np.int32], rows: NDArray[np.int64] | None) -> NDArray[np.int32]:
+def _pick(column: NDArray[Any], rows: NDArray[np.int64] | None) -> NDArray[Any]:
     return column if rows is None else column[rows]
 
 

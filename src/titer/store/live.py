@@ -1,0 +1,62 @@
+"""A history that knows every fact as soon as it is stored."""
+
+from threading import Lock
+
+import torch
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.vocabulary import Vocabulary
+from titer.graph.history import History
+from titer.store.facts import FactStore, StoredFact
+
+
+class LiveHistory:
+    """The facts of a dataset and of its store, as one history that is never behind the store.
+
+    Entities that the dataset does not have get the next free ids in the order of the sequence numbers, so every
+    process gives them the same. May be used by several threads: what ``current`` returns never changes.
+    """
+
+    def __init__(self, store: FactStore, device: torch.device | str = "cpu"):
+        self.store = store
+        dataset: Dataset = store.dataset
+        self._lock = Lock()
+        self._facts = dataset.facts
+        self._entities = list(dataset.vocabulary.entities)
+        self._ids = dict(dataset.vocabulary.entity_ids)
+        self._history = History(dataset.facts, dataset.vocabulary).to(device)
+        self._sequence = 0
+
+    def current(self) -> History:
+        """The history with all that is stored by now. Where nothing is new, it is the same object as before."""
+        with self._lock:
+            if new := self.store.since(self._sequence):
+                self._take(new)
+            return self._history
+
+    def _take(self, new: list[StoredFact]) -> None:
+        vocabulary = self._grown(new)
+        relations = vocabulary.relation_ids
+        added = Facts.from_rows(
+            [(self._ids[f.subject], relations[f.relation], self._ids[f.object], f.step) for _, f, _ in new]
+        )
+        self._facts = Facts.concatenate(self._facts, added)
+        old = self._history
+        if old.last_time is not None and int(added.time.min()) < old.last_time:  # a backfill
+            self._history = History(self._facts, vocabulary).to(old.device)
+        else:
+            self._history = old.extended(added, vocabulary)
+        self._sequence = new[-1].sequence
+
+    def _grown(self, new: list[StoredFact]) -> Vocabulary:
+        """The vocabulary with the names of new facts at its end."""
+        known = self._history.vocabulary
+        for _, fact, _ in new:
+            for name in (fact.subject, fact.object):
+                if name not in self._ids:
+                    self._ids[name] = len(self._entities)
+                    self._entities.append(name)
+        if len(self._entities) == known.num_entities:
+            return known
+        return Vocabulary(self._entities, known.relations)

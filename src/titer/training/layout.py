@@ -1,0 +1,10 @@
+"""What the files of a run directory are called."""
+
+CONFIG = "config.toml"
+MODEL = "model.safetensors"
+METRICS = "metrics.json"
+LOG = "training.jsonl"
+SUMMARY = "training.json"
+CARD = "README.md"
+DATASET = "dataset"
+STORE = "facts.db"

@@ -1,0 +1,32 @@
+"""Stores of both kinds."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from store.postgres import Server, server
+
+NewStore = Callable[[], str]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def new_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NewStore:
+    """Gives the address of a store that does not exist yet, as often as it is called."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres").new_store
+    folder: Path = tmp_path_factory.mktemp("stores")
+    return lambda: f"sqlite:///{folder / uuid4().hex}.db"
+
+
+@pytest.fixture
+def address(new_store: NewStore) -> str:
+    """A store that does not exist yet."""
+    return new_store()

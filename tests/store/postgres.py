@@ -1,0 +1,103 @@
+"""A PostgreSQL server of one's own, for as long as tests run."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+UNPRIVILEGED = ("postgres", "nobody")
+"""Users to run the server as when tests are run by root, whom it refuses."""
+STARTS_WITHIN = 60
+# Nobody pulls the plug on these tests: what a process has written outlives it in any case.
+SETTINGS = {"listen_addresses": "", "fsync": "off", "shared_buffers": "16MB", "max_connections": "40"}
+
+
+def programs() -> Path | None:
+    """The folder of PostgreSQL's programs, if they are installed."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    return max((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None)
+
+
+class Server:
+    """A server that listens on a socket in a folder of its own, and its stores."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def url(self, options: str = "") -> str:
+        return f"postgresql://tester@/postgres?host={self.folder}{options}"
+
+    def new_store(self) -> str:
+        """The address of a place where nothing is yet."""
+        schema = f"store_{uuid4().hex}"
+        self.execute(f"CREATE SCHEMA {schema}")
+        return self.url(f"&options=-csearch_path%3D{schema}")
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(host=str(self.folder), user="tester", dbname="postgres", autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+@contextmanager
+def server() -> Iterator[Server]:
+    """A server that is running; skips the test where there are no programs to start it with."""
+    bin = programs()
+    if bin is None:
+        pytest.skip("PostgreSQL's programs (initdb, postgres) are not installed")
+    # Not pytest's own folder, which other users may not enter; and short, for the name of a socket.
+    folder = Path(tempfile.mkdtemp(prefix="titer-pg-"))
+    process = None
+    try:
+        user = _give_away(folder)
+        data = folder / "data"
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "cwd": folder, **user}
+        initdb = [bin / "initdb", "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        done = subprocess.run(initdb, check=False, **quiet)
+        assert done.returncode == 0, done.stderr.decode()
+        options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        command = [bin / "postgres", "-D", data, "-k", folder, *options]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **user)
+        _wait(Server(folder), process)
+        yield Server(folder)
+    finally:
+        if process is not None:
+            process.send_signal(signal.SIGINT)  # a fast shutdown
+            process.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _give_away(folder: Path) -> dict[str, Any]:
+    """Root hands the folder to somebody whom the server accepts."""
+    if os.geteuid() != 0:
+        return {}
+    import pwd
+
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    owner = next((known[name] for name in UNPRIVILEGED if name in known), None)
+    if owner is None:
+        pytest.skip("PostgreSQL does not run as root, and there is nobody else to run it as")
+    os.chown(folder, owner.pw_uid, owner.pw_gid)
+    return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+
+
+def _wait(server: Server, process: subprocess.Popen[Any]) -> None:
+    give_up = time.monotonic() + STARTS_WITHIN
+    while True:
+        try:
+            return server.execute("SELECT 1")
+        except psycopg.OperationalError:
+            assert process.poll() is None, (server.folder / "log").read_text()
+            assert time.monotonic() < give_up, (server.folder / "log").read_text()
+            time.sleep(0.05)

@@ -1,0 +1,175 @@
+"""A fact is in force for the next question, with every model."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from store.postgres import Server
+from titer import Forecaster
+from titer.cli.main import app
+from titer.data.dataset import Dataset
+from titer.errors import TiterError, UnknownNameError
+from titer.store.facts import FactStore, NamedFact
+from titer.training.config import Config
+from titer.training.run import Run
+from titer.training.train import train
+
+ONCE = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}
+SMALL: dict[str, dict[str, Any]] = {
+    "recurrency": {"model": {}, "training": {}},
+    "random_walk": {"model": {"num_walks": 300}, "training": {}},
+    "titer": {
+        "model": {"num_edges": 20, "beam_size": 200, "entity_dim": 8, "time_dim": 4, "num_snapshots": 5},
+        "training": ONCE,
+    },
+    "path_mixture": {
+        "model": {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "first_edges": 8, "second_edges": 8},
+        "training": ONCE,
+    },
+}
+LAST = "2023-06-30"
+HEADER = "subject,relation,object,time\n"
+DAYS = [f"2023-07-{day:02}" for day in range(1, 9)]
+NEW = HEADER + "".join(f"Aldoria,hold talks with,Newland,{day}\n" for day in DAYS)
+
+
+@pytest.fixture(scope="module")
+def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("trained")
+    return {
+        name: train(world_data, Config.from_dict(settings, name), folder / name).path
+        for name, settings in SMALL.items()
+    }
+
+
+@pytest.fixture
+def run(trained: dict[str, Path], tmp_path: Path) -> Path:
+    """A run of one's own, to add facts to."""
+    return shutil.copytree(trained["recurrency"], tmp_path / "run")
+
+
+def close(numbers: dict[str, float]) -> Any:
+    """The same numbers, perhaps added up in another order."""
+    return pytest.approx(numbers, rel=1e-4, abs=1e-6)
+
+
+def titer(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def add(run: Path, text: str, *words: str) -> dict[str, Any]:
+    file = run.parent / "new.csv"
+    file.write_text(text, encoding="utf-8")
+    result = titer("facts", "add", run, file, "--json", *words)
+    assert result.exit_code == 0, result.exception
+    return json.loads(result.stdout)
+
+
+def answers(forecaster: Forecaster, subject: str, at: str) -> dict[str, float]:
+    """Score and probability of every answer."""
+    found = forecaster.ask(subject, "hold talks with", at=at, top=1000).answers
+    return {f"{answer.entity} {name}": getattr(answer, name) for answer in found for name in ("score", "probability")}
+
+
+@pytest.mark.parametrize("model", SMALL)
+def test_facts_are_in_force_for_the_next_question(trained: dict[str, Path], tmp_path: Path, model: str):
+    run = shutil.copytree(trained[model], tmp_path / "run")
+    FactStore(run / "facts.db", Run(run).dataset).close()
+    running = Forecaster.load(run, "cpu")
+    with pytest.raises(UnknownNameError):
+        running.ask("Newland", "hold talks with")
+    before = answers(running, "Aldoria", DAYS[0])
+    added = add(run, NEW)
+    assert (added["added"], added["untrained_entities"]) == (8, ["Newland"])
+    for forecaster in (running, Forecaster.load(run, "cpu")):  # one that was loaded before, and one after
+        found = forecaster.ask("Aldoria", "hold talks with", top=1000, explain=1000)
+        assert (found.time, found.ahead) == ("2023-07-09", 1)
+        (newcomer,) = [answer for answer in found.answers if answer.entity == "Newland"]
+        seen = {fact.time for reason in newcomer.reasons for fact in reason.facts if fact.object == "Newland"}
+        assert seen <= set(DAYS)
+        assert seen
+        # The new entity can be asked about as well, either way round.
+        assert forecaster.ask("newland", "accuse").answers
+        assert forecaster.ask(None, "hold talks with", "Newland").answers[0].probability > 0
+        # What comes at the question's time or later does not matter to it, not even a name.
+        assert answers(forecaster, "Aldoria", DAYS[0]) == close(before)
+        untouched = Forecaster.load(trained[model], "cpu")
+        assert answers(forecaster, "Aldoria", LAST) == close(answers(untouched, "Aldoria", LAST))
+
+
+def test_a_backfill_changes_what_later_questions_see_and_no_earlier_one(run: Path):
+    forecaster = Forecaster.load(run, "cpu")
+    early, late = (answers(forecaster, "Aldoria", at) for at in ("2023-03-01", "2023-07-01"))
+    text = HEADER + "Aldoria,hold talks with,Newland,2023-03-01\n"
+    (run.parent / "old.csv").write_text(text)
+    refused = titer("facts", "add", run, run.parent / "old.csv")
+    assert refused.exit_code != 0
+    assert "row 2: 2023-03-01 is 121 days before the last known step, 2023-06-30" in str(refused.exception)
+    assert add(run, text, "--backfill")["backfilled"] == 1
+    forecaster = Forecaster.load(run, "cpu")
+    assert answers(forecaster, "Aldoria", "2023-03-01") == close(early)
+    assert "Newland score" in answers(forecaster, "Aldoria", "2023-03-02")
+    assert answers(forecaster, "Aldoria", "2023-07-01") != close(late)
+    assert forecaster.ask("Aldoria", "accuse").time == "2023-07-01"
+
+
+def test_what_was_added_is_shown(run: Path):
+    assert "0 facts were added" in titer("facts", "list", run).stdout
+    add(run, NEW)
+    assert add(run, NEW)["known"] == 8
+    shown = titer("facts", "list", run, "--last", "2").stdout
+    assert "8 facts were added" in shown
+    assert DAYS[-1] in shown
+    assert DAYS[-3] not in shown
+    found = json.loads(titer("facts", "list", run, "--json").stdout)
+    assert found["facts"] == 8
+    assert (found["latest"][-1]["object"], found["latest"][-1]["time"]) == ("Newland", DAYS[-1])
+
+
+def test_people_are_told_what_became_of_their_rows(run: Path):
+    file = run.parent / "new.csv"
+    rows = "Aldoria,marry,Brenmark,2023-07-01\n\nAldoria,hold talks with,Newland,2023-06-01\n"
+    file.write_text(NEW + rows)
+    refused = titer("facts", "add", run, file)
+    assert isinstance(refused.exception, TiterError)
+    assert f"{file}, row 10, column 'relation': the relation 'marry' was never learned" in str(refused.exception)
+    result = titer("facts", "add", run, file, "--bad-rows", "skip")
+    assert "8 facts added" in result.stdout
+    assert "entities that the model was not trained on: Newland" in result.stdout
+    assert "2 rows could not be taken" in result.stderr
+    assert (run.parent / "new.csv.rejected.csv").read_text().count("\n") == 3
+    assert "8 known before" in titer("facts", "add", run, file, "--bad-rows", "skip").stdout
+
+
+def test_servers_can_share_a_history_by_its_address(run: Path, postgres: Server, monkeypatch: pytest.MonkeyPatch):
+    address = postgres.new_store()
+    assert add(run, NEW, "--store", address)["added"] == 8
+    assert not (run / "facts.db").exists()
+    words = ["forecast", run, "Newland", "hold talks with", "--device", "cpu", "--json"]
+    assert isinstance(titer(*words).exception, UnknownNameError)
+    assert json.loads(titer(*words, "--store", address).stdout)["time"] == "2023-07-09"
+    monkeypatch.setenv("TITER_STORE", address)
+    assert json.loads(titer(*words).stdout)["time"] == "2023-07-09"
+    one, other = Forecaster.load(run, "cpu", address), Forecaster.load(run, "cpu", address)
+    with FactStore(address, Run(run).dataset) as store:
+        store.add([NamedFact("Otherland", "accuse", "Newland", Run(run).dataset.axis.step("2023-07-20"))])
+    for forecaster in (one, other):
+        assert forecaster.ask("Otherland", "accuse").time == "2023-07-21"
+
+
+def test_a_run_with_added_facts_is_not_overwritten(run: Path, world_data: Dataset):
+    add(run, NEW)
+    with pytest.raises(TiterError, match="facts that were added"):
+        train(world_data, Config.load(model="recurrency"), run, overwrite=True)
+    assert Forecaster.load(run, "cpu").ask("Newland", "accuse").answers
+    assert train(world_data, Config.load(model="recurrency"), run, resume=True).is_finished
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path):
+    (tmp_path / "new.csv").write_text(NEW)
+    assert "not a run directory" in str(titer("facts", "add", tmp_path, tmp_path / "new.csv").exception)
+    assert not (tmp_path / "facts.db").exists()

@@ -1,0 +1,114 @@
+"""A live history is the history of all facts, and nothing after a question's time reaches it."""
+
+import random
+from collections.abc import Callable
+from threading import Thread
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store.samples import LAST_STEP, dataset, visit
+from store.test_store import facts_of_any_time
+from titer.data.facts import Facts
+from titer.data.vocabulary import Vocabulary
+from titer.graph.history import History
+from titer.store.facts import FactStore, NamedFact
+from titer.store.live import LiveHistory
+
+
+def all_at_once(store: FactStore) -> History:
+    """The same history, from nothing."""
+    known = store.dataset.vocabulary
+    facts = [fact for _, fact, _ in store.since(0)]
+    names = dict.fromkeys([*known.entities, *(name for fact in facts for name in (fact.subject, fact.object))])
+    vocabulary = Vocabulary(names, known.relations)
+    ids, relations = vocabulary.entity_ids, vocabulary.relation_ids
+    rows = [(ids[f.subject], relations[f.relation], ids[f.object], f.step) for f in facts]
+    return History(Facts.concatenate(store.dataset.facts, Facts.from_rows(rows)), vocabulary)
+
+
+def assert_same(found: History, expected: History) -> None:
+    assert found.vocabulary == expected.vocabulary
+    assert (found.first_time, found.last_time) == (expected.first_time, expected.last_time)
+    for name in ("key", "relation", "object", "offsets"):
+        assert torch.equal(getattr(found, name), getattr(expected, name)), name
+    assert found.most_edges == expected.most_edges
+
+
+@given(
+    batches=st.lists(st.tuples(st.lists(facts_of_any_time, max_size=5), st.booleans()), max_size=6),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=40)
+def test_it_equals_the_history_of_all_facts_whenever_it_is_asked(new_store: Callable[[], str], batches, seed: int):
+    chance = random.Random(seed)
+    with FactStore(new_store(), dataset()) as store:
+        live, late = LiveHistory(store), LiveHistory(store)
+        for batch, later in batches:
+            # Half of the batches only continue; then the sorted edges are merged, not sorted again.
+            shift = 20 * later
+            store.add([fact._replace(step=fact.step + shift) for fact in batch], backfill=True)
+            if chance.random() < 0.5:
+                assert_same(live.current(), all_at_once(store))
+        assert_same(live.current(), all_at_once(store))
+        assert_same(late.current(), live.current())
+
+
+def test_nothing_new_costs_nothing_and_an_old_history_stays_as_it_was(address: str):
+    with FactStore(address, dataset()) as store:
+        live = LiveHistory(store)
+        before = live.current()
+        assert live.current() is before
+        store.add([visit("Ada", "Newcomer", LAST_STEP + 1)])
+        after = live.current()
+        assert after.num_edges == before.num_edges + 2
+        assert (after.vocabulary.entities[-1], before.vocabulary.num_entities) == ("Newcomer", 3)
+
+
+def test_processes_agree_on_ids_whatever_they_saw_when(address: str):
+    with FactStore(address, dataset()) as store, FactStore(address, dataset()) as other:
+        early = LiveHistory(other)
+        store.add([visit("Dan", "Eve", 6)])
+        early.current()
+        store.add([visit("Fay", "Dan", 7), visit("Ada", "Gus", 7)])
+        store.add([visit("Hal", "Ada", 2)], backfill=True)
+        assert early.current().vocabulary == LiveHistory(store).current().vocabulary
+        assert early.current().vocabulary.entities == ["Ada", "Ben", "Cleo", "Dan", "Eve", "Fay", "Gus", "Hal"]
+
+
+@pytest.mark.parametrize("step", [LAST_STEP + 1, LAST_STEP + 2])
+def test_what_is_added_at_or_after_a_time_is_not_seen_before_it(address: str, step: int):
+    asked = torch.full((3,), LAST_STEP + 1)
+    with FactStore(address, dataset()) as store:
+        live = LiveHistory(store)
+        before = live.current().latest(torch.arange(3), asked, 10)
+        store.add([visit("Ada", "Ben", step), visit("Ada", "Newcomer", step)])
+        after = live.current().latest(torch.arange(3), asked, 10)
+        for name in ("relation", "time", "mask"):
+            there = before.mask
+            assert torch.equal(getattr(after, name)[there], getattr(before, name)[there])
+        assert torch.equal(after.mask, before.mask)
+        assert torch.equal(after.object[before.mask], before.object[before.mask])
+        assert int(live.current().count_before(torch.tensor([0]), torch.tensor([step + 1]))) > int(before.mask[0].sum())
+
+
+def test_threads_see_whole_batches(address: str):
+    with FactStore(address, dataset()) as store:
+        live = LiveHistory(store)
+        sizes: list[int] = []
+
+        def read() -> None:
+            while not sizes or sizes[-1] < 20:
+                sizes.append((live.current().num_edges - 2 * len(store.dataset.facts)) // 2)
+
+        readers = [Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for batch in range(5):
+            store.add([NamedFact(f"new {batch}", "visit", f"other {i}", 7 + batch) for i in range(4)])
+        for reader in readers:
+            reader.join(60)
+        assert set(sizes) <= {0, 4, 8, 12, 16, 20}
+        assert_same(live.current(), all_at_once(store))

@@ -1,0 +1,261 @@
+"""The store is a set of facts in the order in which they came, whatever the database."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store.samples import LAST_STEP, dataset, visit
+from titer.data.time_axis import MOST_STEPS
+from titer.errors import StoreError
+from titer.store.facts import FactStore, NamedFact, RefusedFactsError
+
+names = st.sampled_from(["Ada", "Ben", "Cleo", "Dan", "Łódź", 'D\'Arcy "x"; --'])
+facts_of_any_time = st.builds(
+    NamedFact, names, st.sampled_from(["visit", "praise"]), names, st.integers(-3, LAST_STEP + 5)
+)
+batches = st.lists(st.lists(facts_of_any_time, max_size=6), max_size=6)
+
+
+def stored(store: FactStore, since: int = 0) -> list[NamedFact]:
+    return [fact for _, fact, _ in store.since(since)]
+
+
+def as_named(store: FactStore) -> set[NamedFact]:
+    vocabulary = store.dataset.vocabulary
+    return {
+        NamedFact(vocabulary.entities[s], vocabulary.relations[r], vocabulary.entities[o], t)
+        for s, r, o, t in store.dataset.facts
+    }
+
+
+def test_facts_come_back_in_order_and_numbered_without_a_gap(address: str):
+    sent = [visit("Ada", "Ben", 6), visit("Dan", "Ada", 5), visit("Ada", "Eve", 9)]
+    with FactStore(address, dataset()) as store:
+        added = store.add(sent)
+    assert (added.num_added, added.num_known, added.last_sequence) == (3, 0, 3)
+    assert added.untrained == ["Dan", "Eve"]
+    with FactStore(address, dataset()) as again:
+        assert stored(again) == sent
+        assert [fact.sequence for fact in again.since(1)] == [2, 3]
+        assert [fact.sequence for fact in again.latest(2)] == [2, 3]
+        assert again.since(3) == []
+        assert again.last_sequence == 3
+
+
+def test_a_fact_counts_once_however_often_it_is_sent(address: str):
+    with FactStore(address, dataset()) as store:
+        first = store.add([visit("Ada", "Ben", 6), visit("Ada", "Ben", 6), visit("Ada", "Ben", 7)])
+        assert (first.num_added, first.num_known) == (2, 1)
+        store.add([visit("Ada", "Ben", 9)])
+        # Sent again when later facts are known: known, and so not too early.
+        again = store.add([visit("Ada", "Ben", 6), visit("Ada", "Ben", 9), visit("Ada", "Ben", 10)])
+        assert (again.num_added, again.num_known) == (1, 2)
+        # In the dataset already.
+        assert store.add([NamedFact("Ben", "praise", "Ada", LAST_STEP), visit("Ada", "Ben", 0)]).num_added == 0
+        assert [fact.step for fact in stored(store)] == [6, 7, 9, 10]
+
+
+def test_a_fact_before_the_last_known_step_is_refused_with_all_that_came_along(address: str):
+    with FactStore(address, dataset()) as store:
+        store.add([visit("Ada", "Ben", 6)])
+        with pytest.raises(RefusedFactsError, match="2018-10-05 is 2 days before the last known step, 2018-10-07") as e:
+            store.add([visit("Ada", "Cleo", 8), visit("Ada", "Cleo", 4), visit("Ada", "Cleo", 3)])
+        assert list(e.value.reasons) == [1, 2]
+        assert len(stored(store)) == 1
+        added = store.add([visit("Ada", "Cleo", 8), visit("Ada", "Cleo", 4), visit("Ada", "Cleo", -3)], backfill=True)
+        assert (added.num_added, added.num_backfilled) == (3, 2)
+        assert [fact.step for fact in stored(store)] == [6, 8, 4, -3]
+
+
+def test_the_last_known_step_itself_is_not_too_early(address: str):
+    with FactStore(address, dataset()) as store:
+        assert store.add([visit("Ada", "Cleo", LAST_STEP)]).num_added == 1
+
+
+@pytest.mark.parametrize(
+    ("fact", "reason"),
+    [
+        (NamedFact("Ada", "marry", "Ben", 6), "relation 'marry' was never learned"),
+        (visit("", "Ben", 6), "a name is empty"),
+        (visit("A\0da", "Ben", 6), "zero byte"),
+        (visit("A\nda", "Ben", 6), "line break"),
+        (visit("\ud800", "Ben", 6), "no Unicode text"),
+        (visit("Ada", "Ben", MOST_STEPS), "steps apart"),
+    ],
+)
+def test_what_a_history_could_not_hold_is_refused(address: str, fact: NamedFact, reason: str):
+    with FactStore(address, dataset()) as store:
+        with pytest.raises(RefusedFactsError, match=reason) as refused:
+            store.add([visit("Ada", "Ben", 6), fact])
+        assert list(refused.value.reasons) == [1]
+        assert store.last_sequence == 0
+        assert store.add([]).num_added == 0
+
+
+def test_names_may_be_as_long_and_as_odd_as_they_like(address: str):
+    fact = visit("x" * 20_000, "'; DROP TABLE titer_facts; --%s :name \\ \N{SNOWMAN}", 6)
+    with FactStore(address, dataset()) as store:
+        store.add([fact])
+        assert store.add([fact]).num_known == 1
+        assert stored(store) == [fact]
+
+
+@given(batches=batches, backfill=st.booleans())
+@settings(max_examples=40)
+def test_the_store_is_a_set_in_order_of_arrival(new_store: Callable[[], str], batches, backfill: bool):
+    with FactStore(new_store(), dataset()) as store:
+        known, expected, last = as_named(store), [], LAST_STEP
+        for batch in batches:
+            new = [fact for fact in dict.fromkeys(batch) if fact not in known]
+            early = [fact for fact in new if fact.step < last]
+            if early and not backfill:
+                with pytest.raises(RefusedFactsError):
+                    store.add(batch)
+            else:
+                added = store.add(batch, backfill=backfill)
+                assert (added.num_added, added.num_known) == (len(new), len(batch) - len(new))
+                assert added.num_backfilled == len(early)
+                known.update(new)
+                expected += new
+                last = max([last, *(fact.step for fact in new)])
+            assert stored(store) == expected
+            assert store.last_sequence == len(expected)
+
+
+def test_threads_that_write_at_once_lose_nothing(address: str):
+    with FactStore(address, dataset()) as store:
+        batches = [[visit(f"writer {w}", f"fact {b}.{i}", 7) for i in range(5)] for w in range(4) for b in range(5)]
+        seen: list[int] = []
+
+        def write(batches: list[list[NamedFact]]) -> None:
+            for batch in batches:
+                seen.append(store.add(batch).last_sequence)
+                store.since(0)  # which checks that no number is missing
+
+        threads = [Thread(target=write, args=(batches[w * 5 : w * 5 + 5],)) for w in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found = stored(store)
+        assert sorted(seen) == list(range(5, 101, 5))
+        # Batches stay together.
+        assert sorted(found[i : i + 5] for i in range(0, 100, 5)) == sorted(batches)
+
+
+def test_a_store_of_another_dataset_is_refused(address: str):
+    FactStore(address, dataset()).close()
+    other = dataset("others", [(0, 0, 1, 0), (1, 1, 2, 1), (2, 0, 0, 2), (0, 0, 1, 3), (1, 1, 2, 4)])
+    with pytest.raises(StoreError, match=r"continue another dataset \('people' .* not 'others'"):
+        FactStore(address, other)
+
+
+def change(address: str, statement: str) -> None:
+    """Do something to a store behind its back."""
+    from sqlalchemy import create_engine, text
+
+    from titer.store.database import database_url
+
+    engine = create_engine(database_url(address))
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("UPDATE titer_store SET format = 2", "has format 2; this version of titer uses 1"),
+        ("DELETE FROM titer_store", "is damaged: it does not say"),
+        ("ALTER TABLE titer_store RENAME COLUMN dataset TO data", "cannot be used as a store of facts"),
+        ("UPDATE titer_facts SET object = 'Eve' WHERE sequence = 2", "fact 2 is not what was stored"),
+        ("UPDATE titer_facts SET step = 77 WHERE sequence = 1", "fact 1 is not what was stored"),
+        ("DELETE FROM titer_facts WHERE sequence = 2", "facts are missing"),
+        ("DELETE FROM titer_facts WHERE sequence = 3", "facts are missing"),
+    ],
+)
+def test_damage_is_noticed(address: str, damage: str, message: str):
+    with FactStore(address, dataset()) as store:
+        store.add([visit("Ada", "Ben", step) for step in (6, 7, 8)])
+    change(address, damage)
+    with pytest.raises(StoreError, match=message), FactStore(address, dataset()) as store:
+        store.since(0)
+
+
+def test_a_store_that_has_gone_back_is_noticed(address: str):
+    with FactStore(address, dataset()) as store, pytest.raises(StoreError, match="gone back"):
+        store.since(1)
+
+
+def test_files_that_are_no_store_are_refused(tmp_path: Path):
+    text = tmp_path / "text.db"
+    text.write_text("subject,relation,object,time\n" * 100)
+    with pytest.raises(StoreError, match="file is not a database"):
+        FactStore(text, dataset())
+    foreign = tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE songs (title TEXT)")
+    with pytest.raises(StoreError, match="database of something else"):
+        FactStore(foreign, dataset())
+    with pytest.raises(StoreError, match="unable to open"):
+        FactStore(tmp_path / "nowhere" / "facts.db", dataset())
+    whole = tmp_path / "facts.db"
+    with FactStore(whole, dataset()) as store:
+        store.add([visit(f"somebody {i}", "Ben", 6) for i in range(2000)])
+    content = whole.read_bytes()
+    whole.write_bytes(content[: len(content) // 2])
+    with pytest.raises(StoreError), FactStore(whole, dataset()) as store:
+        store.since(0)
+
+
+def test_a_file_without_anything_in_it_becomes_a_store(tmp_path: Path):
+    # As left by a process that was killed between creating and filling it.
+    (tmp_path / "facts.db").touch()
+    with FactStore(tmp_path / "facts.db", dataset()) as store:
+        assert store.add([visit("Ada", "Ben", 6)]).num_added == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("facts.db", "not the address of a database"),
+        ("sqlite://", "sqlite:///FILE"),
+        ("sqlite:///:memory:", "sqlite:///FILE"),
+        ("mysql://somebody@somewhere/facts", "not in mysql"),
+        ("postgresql://me:secret@127.0.0.1:1/facts", "postgresql\\+psycopg://me:\\*\\*\\*@127.0.0.1:1/facts cannot"),
+    ],
+)
+def test_addresses_that_lead_nowhere_are_refused_without_telling_a_password(address: str, message: str):
+    with pytest.raises(StoreError, match=message) as refused:
+        FactStore(address, dataset())
+    assert "secret" not in str(refused.value)
+
+
+def test_sqlite_writes_ahead_and_waits_for_the_disk(tmp_path: Path):
+    with FactStore(tmp_path / "facts.db", dataset()) as store, store._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+
+
+def test_postgresql_waits_for_the_disk_even_where_it_is_told_not_to(postgres):
+    address = postgres.new_store() + "%20-csynchronous_commit%3Doff"
+    with FactStore(address, dataset()) as store:
+        with store._engine.connect() as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"
+        with store._writing() as connection:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+
+
+def test_without_sqlalchemy_the_message_says_what_to_install():
+    code = "import sys; sys.modules['sqlalchemy'] = None\ntry:\n    import titer.store.facts\n"
+    code += "except Exception as error:\n    print(type(error).__name__, error)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.startswith("TiterError")
+    assert "pip install 'titer[serve]'" in shown
