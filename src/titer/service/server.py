@@ -1,5 +1,6 @@
 """Runs the service."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
@@ -28,4 +29,6 @@ def run_server(run: Path, *, host: str, port: int, store: str | None, token: str
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         limit_concurrency=1000,
     )
-    uvicorn.Server(config).run()
+    # Ctrl-C is how the service is told to stop; it has finished what it had begun by then.
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run()

@@ -1,0 +1,184 @@
+"""The page in a real browser, against a real service."""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+playwright = pytest.importorskip("playwright.sync_api")
+
+from playwright.sync_api import Browser, Page, expect
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.split import split_by_fraction
+from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.data.vocabulary import Vocabulary
+from titer.training.config import Config
+from titer.training.train import train
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+EVIL = "<script>document.title='stolen'</script>"
+
+pytestmark = [
+    pytest.mark.xdist_group("page"),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs an installed Chromium"),
+]
+
+
+class Service:
+    """A real service in a process of its own."""
+
+    def __init__(self, run: Path):
+        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0"]
+        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if found := re.search(r"running on (http://\S+)", line):
+                self.url = found[1]
+                return
+        raise RuntimeError("the service did not start")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+def served(dataset: Dataset, path: Path) -> Iterator[Service]:
+    train(dataset, Config.from_dict({}, "recurrency"), path)
+    service = Service(path)
+    yield service
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    yield from served(world_data, tmp_path_factory.mktemp("page") / "run")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page()
+    page.set_default_timeout(15_000)
+    broken: list[str] = []
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.on("console", lambda message: broken.append(message.text) if "Content Security" in message.text else None)
+    yield page
+    page.close()
+    assert not broken
+
+
+def ask(page: Page, service: Service) -> None:
+    page.goto(service.url)
+    page.get_by_label("Subject").fill("Aldoria")
+    page.get_by_label("Relation").fill("hold talks with")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#answers li")).to_have_count(10)
+
+
+def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Service):
+    page.goto(service.url)
+    expect(page.locator("#about")).to_contain_text("small-world")
+    page.get_by_label("Subject").press_sequentially("aldo")
+    expect(page.locator("#subjects option").first).to_have_attribute("value", "Aldoria")
+    ask(page, service)
+    expect(page.locator("#asked")).to_have_text("Aldoria — hold talks with — ?, 2023-07-01")
+    first = page.locator("#answers li").first
+    expect(first).to_contain_text("%")
+    widths = [float(bar.get_attribute("width") or 0) for bar in page.locator("#answers rect").all()]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_an_answer_shows_why_over_time_by_mouse_and_by_keyboard(page: Page, service: Service):
+    ask(page, service)
+    page.get_by_role("button", name=re.compile("Drovia")).click()
+    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
+    facts = page.locator("#timeline .fact")
+    assert facts.count() >= 3
+    expect(page.locator("#reasons li").first).to_contain_text("before")
+    expect(facts.last.locator("title")).to_contain_text("of the evidence")
+    facts.last.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#changes")).to_contain_text("Without:")
+
+
+def test_a_fact_that_is_taken_out_moves_the_answers_and_can_be_put_back_and_linked_to(
+    page: Page, browser: Browser, service: Service
+):
+    ask(page, service)
+    page.get_by_role("button", name=re.compile("Drovia")).click()
+    before = page.locator("#whose").text_content()
+    page.locator("#timeline .fact").last.click()
+    expect(page.locator("#changes")).to_contain_text("Without: Aldoria")
+    expect(page.locator("#whose")).not_to_have_text(before or "")
+    changed = page.locator("#answers").inner_text()
+    other = browser.new_page()
+    other.goto(page.url)
+    expect(other.locator("#changes")).to_contain_text("Without: Aldoria")
+    assert other.locator("#answers").inner_text() == changed
+    other.close()
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.locator("#whose")).to_have_text(before or "")
+    page.go_back()
+    expect(page.locator("#changes")).to_contain_text("Without: Aldoria")
+
+
+def test_a_wrong_name_is_mended_by_a_suggestion(page: Page, service: Service):
+    page.goto(f"{service.url}/?subject=Aldorai&relation=hold+talks+with")
+    expect(page.get_by_role("alert")).to_contain_text("no entity 'Aldorai'")
+    page.get_by_role("button", name="Aldoria", exact=True).click()
+    expect(page.locator("#answers li")).to_have_count(10)
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_name_with_markup_in_it_is_only_a_name(page: Page, tmp_path: Path):
+    facts = Facts.from_rows([(0, 0, 1 + i % 2, i // 2) for i in range(60)])
+    vocabulary = Vocabulary([EVIL, "plain <b>", "other"], ["meets <img src=x onerror=alert(1)>"])
+    axis = TimeAxis(TimeUnit.DAY, "2020-01-01")
+    dataset = Dataset("evil", vocabulary, axis, *split_by_fraction(facts, (0.6, 0.2, 0.2)))
+    for service in served(dataset, tmp_path / "run"):
+        page.goto(service.url)
+        page.get_by_label("Subject").fill(EVIL)
+        page.get_by_label("Relation").fill("meets <img src=x onerror=alert(1)>")
+        page.get_by_role("button", name="Ask").click()
+        page.get_by_role("button", name=re.compile("plain <b>")).click()
+        expect(page.locator("#whose")).to_contain_text("plain <b>")
+        expect(page.locator("#asked")).to_contain_text(EVIL)
+        assert page.title() == "titer"
+        assert page.locator("main script, main img, #answers b").count() == 0
+
+
+def test_a_service_that_is_gone_is_said_to_be(page: Page, world_data: Dataset, tmp_path: Path):
+    train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
+    service = Service(tmp_path / "run")
+    ask(page, service)
+    assert service.stop() == 0
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, service: Service, scheme):
+    page = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&answer=Drovia")
+    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    assert dark == (scheme == "dark")
+    page.close()
