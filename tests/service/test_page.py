@@ -9,11 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("fastapi")
-playwright = pytest.importorskip("playwright.sync_api")
-
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
@@ -65,7 +61,7 @@ def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield browser
@@ -123,6 +119,7 @@ def test_a_fact_that_is_taken_out_moves_the_answers_and_can_be_put_back_and_link
 ):
     ask(page, service)
     page.get_by_role("button", name=re.compile("Drovia")).click()
+    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
     before = page.locator("#whose").text_content()
     page.locator("#timeline .fact").last.click()
     expect(page.locator("#changes")).to_contain_text("Without: Aldoria")
