@@ -12,6 +12,7 @@ from titer.forecasting.names import NameIndex
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model
+from titer.models.evidence import grouped_evidence
 from titer.training.run import Run
 
 
@@ -52,7 +53,7 @@ class Forecaster:
 
         Only facts strictly before ``at`` are looked at; without it, the question is about the step after the last
         known fact. Names may be typed in any case, and cut short where that leaves only one. ``explain`` is how many
-        pieces of evidence to give for each answer, strongest first.
+        kinds of evidence to give for each answer, strongest first: paths that differ only in their dates are one.
         """
         if (subject is None) == (object is None):
             raise TiterError("ask either for the object of a subject, or with ? as the subject for that of an object")
@@ -93,14 +94,15 @@ class Forecaster:
             score = float(scores[entity])
             if score == float("-inf"):
                 break
-            evidence = self.model.explain(query, entity, self.history, explain) if explain else []
+            evidence = grouped_evidence(self.model, query, entity, self.history, explain) if explain else []
             reasons = tuple(self._reason(item, int(query.time)) for item in evidence)
             name, probability = self.dataset.vocabulary.entities[entity], float(probabilities[entity])
             answers.append(Answer(rank, name, score, probability, reasons))
         return tuple(answers)
 
     def _reason(self, evidence: Evidence, asked: int) -> Reason:
-        return Reason(tuple(self._fact(edge, asked) for edge in evidence.path), evidence.share, evidence.note)
+        facts = tuple(self._fact(edge, asked) for edge in evidence.path)
+        return Reason(facts, evidence.share, evidence.note, evidence.count)
 
     def _fact(self, edge: Edge, asked: int) -> DatedFact:
         vocabulary = self.dataset.vocabulary
