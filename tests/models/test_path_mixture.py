@@ -208,6 +208,59 @@ def test_other_true_answers_of_the_moment_do_not_count_against_an_answer():
     assert alone == pytest.approx(-float(torch.log(probability[1] / (1 - probability[2]))), rel=1e-4)
 
 
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
+    model = mixture(graph, members=2)
+    history, query = History(graph.facts, graph.vocabulary), Queries.one(0, 0, time)
+    with torch.inference_mode():
+        asked = Asked(query.subject, query.relation, time, history)
+        each = [member(asked, model.trained).log_probability().exp() for member in model.mixtures]
+        torch.testing.assert_close(model.score(query, history).exp(), (each[0] + each[1]) / 2)
+
+
+@given(graph=graphs(), seed=st.integers(0, 9))
+def test_embeddings_of_the_untrained_and_of_a_model_without_prior_change_nothing(graph: Graph, seed: int):
+    stranger = seed % graph.vocabulary.num_entities
+    everyone = torch.arange(graph.vocabulary.num_entities)
+    query = Queries(everyone, torch.zeros_like(everyone), torch.full_like(everyone, LAST_TIME))
+    history = History(graph.facts, graph.vocabulary)
+    for settings, who in (({}, stranger), ({"prior": False}, slice(None))):
+        model = mixture(graph, **settings)
+        model.trained[stranger] = False
+        only = model.mixtures[0]
+        assert isinstance(only, Mixture)
+        with torch.no_grad():
+            before = model.score(query, history)
+            only.prior.entity.weight[who] += 1
+            torch.testing.assert_close(model.score(query, history), before)
+
+
+def test_questions_of_several_moments_can_be_learned_from_together():
+    vocabulary = Vocabulary.numbered(4, 1)
+    facts = Facts.from_rows([(0, 0, 1, 1), (1, 0, 2, 1), (0, 0, 2, 2), (0, 0, 3, 3), (2, 0, 1, 3)])
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL)).eval()
+    model.prepare(facts, Facts.empty())
+    history = History(facts, vocabulary)
+    queries, answers = Queries.about(facts, vocabulary)
+    together = model.training_step(queries, answers, history).loss
+    each = [model.training_step(queries[i : i + 1], answers[i : i + 1], history).loss for i in range(len(queries))]
+    torch.testing.assert_close(together, torch.stack(each).mean())
+
+
+def test_training_hides_some_entities():
+    vocabulary = Vocabulary.numbered(100, 1)
+    history = History(Facts.from_rows([(i, 0, (i + 1) % 100, 0) for i in range(100)]), vocabulary)
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, entity_dropout=0.5))
+    asked = Asked(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
+    only = model.mixtures[0]
+    assert isinstance(only, Mixture)
+    usable = torch.ones(100, dtype=torch.bool)
+    torch.manual_seed(0)
+    hidden = (only.prior.train()._embeddings(asked, usable) == 0).all(dim=1).sum()
+    assert 30 < int(hidden) < 70
+    assert not bool((only.prior.eval()._embeddings(asked, usable) == 0).all(dim=1).any())
+
+
 def test_a_function_of_age_goes_through_its_knots():
     heights = torch.arange(NUM_KNOTS, dtype=torch.float32).expand(4, -1)
     found = of_age(heights, torch.tensor([1, 2, 4, 10**9]))
