@@ -6,6 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ORACLES := .venv/.oracles
 DEMO := build/demo
+RUNS := $(addprefix $(DEMO)/,random_walk recurrency titer path_mixture)
 
 .PHONY: demo test check format oracles clean help
 
@@ -27,17 +28,21 @@ $(ORACLES): $(INSTALLED)
 
 oracles: $(ORACLES)
 
+# The models are small: threads that wait for each other would take longer than one.
+demo: export OMP_NUM_THREADS ?= 1
 demo: $(INSTALLED)
 	@mkdir -p $(DEMO)
 	$(BIN)/titer data info small-world
 	$(BIN)/titer train small-world --model random_walk --out $(DEMO)/random_walk --overwrite
 	$(BIN)/titer train small-world --model recurrency --out $(DEMO)/recurrency --overwrite
 	$(BIN)/titer train small-world --config configs/titer/small-world.toml --out $(DEMO)/titer --overwrite
-	@for model in random_walk recurrency titer; do $(BIN)/titer evaluate $(DEMO)/$$model > $(DEMO)/$$model.txt || exit 1; done
-	$(BIN)/titer compare $(DEMO)/random_walk $(DEMO)/recurrency $(DEMO)/titer
-	$(BIN)/titer faithfulness $(DEMO)/random_walk $(DEMO)/recurrency $(DEMO)/titer
+	$(BIN)/titer train small-world --config configs/path_mixture/small-world.toml --out $(DEMO)/path_mixture --overwrite
+	@for run in $(RUNS); do $(BIN)/titer evaluate $$run > $$run.txt || exit 1; done
+	$(BIN)/titer compare $(RUNS)
+	$(BIN)/titer faithfulness $(RUNS)
 	$(BIN)/titer forecast $(DEMO)/recurrency Aldoria "hold talks with" --at 2023-07-01 --top 3 --explain
 	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --explain
+	$(BIN)/titer forecast $(DEMO)/path_mixture "?" invite "Nadia Torvald" --at 2023-07-01 --top 3 --explain
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup

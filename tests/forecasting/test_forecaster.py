@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -86,7 +87,28 @@ def test_a_forecast_turns_into_json_and_into_text(forecaster: Forecaster):
     assert "Aldoria — hold talks with — ?" in text
     assert re.search(r"Aldoria held talks with Brenmark on \d+ Jun 2023, \d+ days? before", text)
     assert str(found) == text
-    assert "weaker evidence" in text
+
+
+def test_evidence_that_is_not_shown_is_counted(forecaster: Forecaster):
+    found = forecaster.ask("Aldoria", "hold talks with", top=1, explain=1)
+    (answer,) = found.answers
+    some = replace(answer, reasons=(replace(answer.reasons[0], share=0.75),))
+    assert " 25%  weaker evidence" in as_text(replace(found, answers=(some,)))
+
+
+def test_reasons_that_differ_only_in_their_dates_are_one(forecaster: Forecaster, world_data: Dataset):
+    found = forecaster.ask("Aldoria", "hold talks with", top=2, explain=1000)
+    vocabulary = world_data.vocabulary
+    talks = vocabulary.relations.index("hold talks with")
+    for answer in found.answers:
+        assert sum(reason.share for reason in answer.reasons) == pytest.approx(1)
+        between = vocabulary.entities.index("Aldoria"), talks, vocabulary.entities.index(answer.entity)
+        times = [fact[3] for fact in world_data.facts if fact[:3] == between]
+        reason = answer.reasons[0]
+        assert (reason.count, reason.facts[0].time) == (len(times), world_data.axis.label(max(times)))
+        assert str(reason).endswith(f"before, the latest of {len(times)} such facts")
+        said = [(fact.subject, fact.relation, fact.object) for reason in answer.reasons for fact in reason.facts]
+        assert len(set(said)) == len(said)
 
 
 def test_nothing_known_is_said_honestly(forecaster: Forecaster):

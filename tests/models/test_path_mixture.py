@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.cases import ModelCase
-from strategies import LAST_TIME, Graph, graphs
+from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import Edge
 from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
@@ -56,9 +57,18 @@ def test_scores_are_logarithms_of_probabilities(graph: Graph, time: int, seed: i
     assert float(probability.sum()) == pytest.approx(1, abs=1e-4)
 
 
-@given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9), members=st.integers(1, 2))
-def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, members: int):
-    model = mixture(graph, members=members)
+KINDS = ("direct", "two_steps", "same_relation", "trust", "prior")
+
+
+@given(
+    graph=graphs(),
+    time=st.integers(-2, LAST_TIME),
+    seed=st.integers(0, 9),
+    members=st.integers(1, 2),
+    without=st.sets(st.sampled_from(KINDS)),
+)
+def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, members: int, without: set[str]):
+    model = mixture(graph, members=members, **dict.fromkeys(without, False))
     history = History(graph.facts, graph.vocabulary)
     query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
     with torch.inference_mode():
@@ -81,8 +91,76 @@ def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: in
         for s in everyone.tolist():
             one = Asked(everyone[s : s + 1], torch.zeros(1, dtype=torch.int64), time, history)
             for o in everyone.tolist():
-                single = model._direct(only, one, o).weight
-                assert float(found[s, o]) == pytest.approx(float(single.sum()), rel=1e-3, abs=1e-6)
+                (single,) = model._direct(only, one, o)
+                assert float(found[s, o]) == pytest.approx(float(single.weight.sum()), rel=1e-3, abs=1e-6)
+
+
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+def test_shares_sum_to_one_also_where_everything_is_all_but_impossible(graph: Graph, time: int, seed: int):
+    model = mixture(graph)
+    only = model.mixtures[0]
+    assert isinstance(only, Mixture)
+    with torch.no_grad():  # paths below what is added to their sum, answers below what a probability can hold
+        only.direct.pair.weight.sub_(60)
+        for kind in only.longer:
+            for name in ("second_bias", "bias"):
+                if hasattr(kind, name):
+                    getattr(kind, name).weight.sub_(60)
+        only.prior.never.weight.fill_(-200)
+    history = History(graph.facts, graph.vocabulary)
+    query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
+    with torch.inference_mode():
+        for answer in range(graph.vocabulary.num_entities):
+            evidence = model.explain(query, answer, history, limit=1_000_000)
+            assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
+
+
+def found_paths(model: PathMixture, query: Queries, graph: Graph) -> set[tuple[Edge, ...]]:
+    """The paths of all evidence for all answers."""
+    history, everyone = History(graph.facts, graph.vocabulary), range(graph.vocabulary.num_entities)
+    with torch.inference_mode():
+        evidence = [item for answer in everyone for item in model.explain(query, answer, history, 1_000_000)]
+    return {item.path for item in evidence if item.path}
+
+
+@given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+def test_all_paths_of_two_steps_vote(graph: Graph, time: int, seed: int):
+    model = mixture(graph, direct=False, same_relation=False, first_edges=40, second_edges=40)
+    subject = seed % graph.vocabulary.num_entities
+    edges = [Edge(*edge) for edge in directed_edges(graph.facts.before(time), graph.vocabulary)]
+    wanted = {
+        (first, second)
+        for first in edges
+        for second in edges
+        if first.subject == subject and second.subject == first.object and second.object != subject
+    }
+    assert found_paths(model, Queries.one(subject, 0, time), graph) == wanted
+
+
+@given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+def test_paths_of_the_same_relation_go_over_the_latest_facts_of_their_kind(graph: Graph, time: int, seed: int):
+    model = mixture(graph, direct=False, two_steps=False, first_edges=40, same_edges=40)
+    subject = seed % graph.vocabulary.num_entities
+    relation = seed % graph.vocabulary.num_directed_relations
+    edges = sorted(directed_edges(graph.facts.before(time), graph.vocabulary), key=lambda edge: edge[3])
+    latest = [Edge(*kind, t) for kind, t in {(s, r, o): t for s, r, o, t in edges}.items()]
+    there = [edge for edge in latest if edge.relation == relation]
+    back = [edge for edge in latest if edge.relation == graph.vocabulary.inverse(relation)]
+    two = {
+        (Edge(*first), second)
+        for first in edges
+        for second in there
+        if first[0] == subject and first[2] == second.subject and second.object != subject
+    }
+    three = {
+        (first, second, third)
+        for first in there
+        for second in back
+        for third in there
+        if first.subject == subject and first.object == second.subject and second.object == third.subject
+        if second.object != subject and third.object != first.object
+    }
+    assert found_paths(model, Queries.one(subject, relation, time), graph) == two | three
 
 
 def test_each_kind_of_path_reaches_what_only_it_can_reach():
@@ -128,6 +206,59 @@ def test_other_true_answers_of_the_moment_do_not_count_against_an_answer():
     with torch.no_grad():
         probability = model.score(query, history)[0].exp()
     assert alone == pytest.approx(-float(torch.log(probability[1] / (1 - probability[2]))), rel=1e-4)
+
+
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
+    model = mixture(graph, members=2)
+    history, query = History(graph.facts, graph.vocabulary), Queries.one(0, 0, time)
+    with torch.inference_mode():
+        asked = Asked(query.subject, query.relation, time, history)
+        each = [member(asked, model.trained).log_probability().exp() for member in model.mixtures]
+        torch.testing.assert_close(model.score(query, history).exp(), (each[0] + each[1]) / 2)
+
+
+@given(graph=graphs(), seed=st.integers(0, 9))
+def test_embeddings_of_the_untrained_and_of_a_model_without_prior_change_nothing(graph: Graph, seed: int):
+    stranger = seed % graph.vocabulary.num_entities
+    everyone = torch.arange(graph.vocabulary.num_entities)
+    query = Queries(everyone, torch.zeros_like(everyone), torch.full_like(everyone, LAST_TIME))
+    history = History(graph.facts, graph.vocabulary)
+    for settings, who in (({}, stranger), ({"prior": False}, slice(None))):
+        model = mixture(graph, **settings)
+        model.trained[stranger] = False
+        only = model.mixtures[0]
+        assert isinstance(only, Mixture)
+        with torch.no_grad():
+            before = model.score(query, history)
+            only.prior.entity.weight[who] += 1
+            torch.testing.assert_close(model.score(query, history), before)
+
+
+def test_questions_of_several_moments_can_be_learned_from_together():
+    vocabulary = Vocabulary.numbered(4, 1)
+    facts = Facts.from_rows([(0, 0, 1, 1), (1, 0, 2, 1), (0, 0, 2, 2), (0, 0, 3, 3), (2, 0, 1, 3)])
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL)).eval()
+    model.prepare(facts, Facts.empty())
+    history = History(facts, vocabulary)
+    queries, answers = Queries.about(facts, vocabulary)
+    together = model.training_step(queries, answers, history).loss
+    each = [model.training_step(queries[i : i + 1], answers[i : i + 1], history).loss for i in range(len(queries))]
+    torch.testing.assert_close(together, torch.stack(each).mean())
+
+
+def test_training_hides_some_entities():
+    vocabulary = Vocabulary.numbered(100, 1)
+    history = History(Facts.from_rows([(i, 0, (i + 1) % 100, 0) for i in range(100)]), vocabulary)
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, entity_dropout=0.5))
+    asked = Asked(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
+    only = model.mixtures[0]
+    assert isinstance(only, Mixture)
+    usable = torch.ones(100, dtype=torch.bool)
+    torch.manual_seed(0)
+    hidden = (only.prior.train()._embeddings(asked, usable) == 0).all(dim=1).sum()
+    assert 30 < int(hidden) < 70
+    assert not bool((only.prior.eval()._embeddings(asked, usable) == 0).all(dim=1).any())
 
 
 def test_a_function_of_age_goes_through_its_knots():

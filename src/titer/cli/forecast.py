@@ -29,7 +29,7 @@ def forecast(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
     explain: Annotated[bool, typer.Option("--explain", help="Show the past facts behind each answer.")] = False,
-    reasons: Annotated[int, typer.Option(min=1, help="How many facts or paths to show for an answer.")] = 3,
+    reasons: Annotated[int, typer.Option(min=1, help="How many kinds of facts or paths to show for an answer.")] = 3,
     without: Annotated[
         list[str] | None,
         typer.Option(metavar="FACT", help=f"What if this had not happened: {FACT}, or a row of CSV. Repeatable."),

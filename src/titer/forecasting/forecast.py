@@ -50,14 +50,22 @@ class Reason:
     facts: tuple[DatedFact, ...]
     share: float
     note: str = ""
+    count: int = 1
+    """How many times the same came to pass; ``facts`` are the latest, ``share`` is that of all of them."""
 
     def __str__(self) -> str:
-        return "; then ".join(str(fact) for fact in self.facts) or self.note
+        return ("; then ".join(str(fact) for fact in self.facts) or self.note) + self._others
+
+    @property
+    def _others(self) -> str:
+        if self.count == 1:
+            return ""
+        return f", the latest of {self.count:,} such {'facts' if len(self.facts) == 1 else 'paths'}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         facts = [fact.to_dict() for fact in self.facts]
-        return {"text": str(self), "share": self.share, "note": self.note, "facts": facts}
+        return {"text": str(self), "share": self.share, "note": self.note, "count": self.count, "facts": facts}
 
 
 @dataclass(frozen=True)

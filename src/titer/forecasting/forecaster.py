@@ -21,6 +21,7 @@ from titer.forecasting.what_if import AnyFact, Change, WhatIf, compare
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model
+from titer.models.evidence import grouped_evidence
 from titer.training.run import Run
 
 if TYPE_CHECKING:
@@ -110,8 +111,9 @@ class Forecaster:
 
         Only facts strictly before ``at`` are looked at; without it, the question is about the step after the last
         known fact. Names may be typed in any case, and cut short where that leaves only one. ``explain`` is how many
-        pieces of evidence to give for each answer, strongest first. The question can be asked as if some facts had
-        not happened, or others had: see ``what_if``, which also says what that changes.
+        kinds of evidence to give for each answer, strongest first: paths that differ only in their dates are one. The
+        question can be asked as if some facts had not happened, or others had: see ``what_if``, which also says what
+        that changes.
         """
         question = Question(subject, relation, object, at)
         if without or with_:
@@ -280,11 +282,12 @@ class Forecaster:
         if bool(scored.by_relation[row]):
             share = float(scored.probabilities[row, entity])
             return (Reason((), 1.0, f"the answer in {share:.1%} of all past facts with this relation"),)
-        evidence = self.model.explain(query, entity, self.history, limit)
+        evidence = grouped_evidence(self.model, query, entity, self.history, limit)
         return tuple(self._reason(item, int(query.time)) for item in evidence)
 
     def _reason(self, evidence: Evidence, asked: int) -> Reason:
-        return Reason(tuple(self.dated(edge, asked) for edge in evidence.path), evidence.share, evidence.note)
+        facts = tuple(self.dated(edge, asked) for edge in evidence.path)
+        return Reason(facts, evidence.share, evidence.note, evidence.count)
 
     def dated(self, edge: Edge, asked: int) -> DatedFact:
         """A fact in words, as seen from the time of a question."""

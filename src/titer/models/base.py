@@ -46,6 +46,8 @@ class Evidence:
     """What stands behind the share where there is no path."""
     numbers: tuple[dict[str, float], ...] = ()
     """What the model knows of each step of the path, such as its probability."""
+    count: int = 1
+    """How many paths it stands for, which differ in their dates alone; of those, ``path`` is the latest."""
 
 
 @dataclass(frozen=True)

@@ -92,11 +92,10 @@ class FactOut(BaseModel):
 class ReasonOut(BaseModel):
     """Past facts, in order from the question's entity to the answer, and their share of its score."""
 
-    model_config = ConfigDict(extra="allow")
-
     text: str
     share: float
     note: str
+    count: int = Field(description="How many times the same came to pass; the facts are the latest.")
     facts: list[FactOut]
 
 

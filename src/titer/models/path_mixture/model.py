@@ -15,7 +15,7 @@ from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
 from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.mixture import TINY, Mixture, Weights
+from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.paths import Paths
 from titer.models.registry import register
 
@@ -108,26 +108,29 @@ class PathMixture(Model):
         """Every path to the answer, and the prior, with their exact shares of the answer's probability."""
         (_, asked), *_ = self._by_time(query, history)
         weights = self._weights(asked)
-        probability = self._log_probability(weights)[0, answer].exp()
+        log_probability = self._log_probability(weights)[0, answer]
         shares: dict[tuple[Edge, ...], float] = {}
         for mixture, member in zip(self.mixtures, weights, strict=True):
             assert isinstance(mixture, Mixture)
             # P = (e^π + e^φ Σ w) / Z for each member, and the forecast is their mean.
-            mass = member.log_probability()[0, answer].exp() / len(weights) / probability
+            mass = (member.log_probability()[0, answer] - log_probability).exp() / len(weights)
             prior, along = torch.stack([member.prior[0, answer], member.along_paths[0, answer]]).softmax(dim=0)
             shares[()] = shares.get((), 0.0) + float(mass * prior)
-            each = float(mass * along / member.paths[0, answer].clamp(min=TINY))
-            for paths in (self._direct(mixture, asked, answer), *member.kinds):
+            # Python's floats are wider than a tensor's: a weight may be as small as those can hold.
+            total = float(member.paths[0, answer])
+            each = float(mass * along) / total if total > 0 else 0.0
+            for paths in (*self._direct(mixture, asked, answer), *member.kinds):
                 for path, weight in _to(answer, paths, asked):
                     shares[path] = shares.get(path, 0.0) + weight * each
         found = [Evidence(path, share, "" if path else PRIOR) for path, share in shares.items() if share > 0]
         return sorted(found, key=lambda evidence: -evidence.share)[:limit]
 
-    @staticmethod
-    def _direct(mixture: Mixture, asked: Asked, answer: int) -> Paths:
-        """Past facts between subject and answer, one by one."""
+    def _direct(self, mixture: Mixture, asked: Asked, answer: int) -> list[Paths]:
+        """Past facts between subject and answer, one by one; nothing if they have no vote."""
+        if not self.config.direct:
+            return []
         relation, age = asked.chronicle.facts_between(asked.subject, answer, asked.elapsed)
-        return mixture.direct.paths(asked.relation, relation, age, answer)
+        return [mixture.direct.paths(asked.relation, relation, age, answer)]
 
 
 def _to(answer: int, paths: Paths, asked: Asked) -> Iterator[tuple[tuple[Edge, ...], float]]:

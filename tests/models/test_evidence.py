@@ -1,0 +1,71 @@
+from typing import ClassVar
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import LAST_TIME, Graph, graphs
+from titer.data.time_axis import TimeAxis
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import Edge, Evidence
+from titer.models.evidence import ALL, grouped, grouped_evidence
+from titer.models.registry import model_class
+from titer.training.config import Config
+
+small = st.integers(0, 2)
+paths = st.lists(st.builds(Edge, small, small, small, small), max_size=2).map(tuple)
+items = st.lists(st.builds(Evidence, paths, st.floats(0, 1), st.sampled_from(["", "usual"]), count=st.integers(1, 3)))
+
+
+def kind(item: Evidence) -> tuple[object, ...]:
+    return tuple((edge.relation, edge.object) for edge in item.path), item.note
+
+
+@given(evidence=items)
+def test_groups_hold_all_evidence_of_their_kind(evidence: list[Evidence]):
+    found = grouped(evidence)
+    assert len({kind(item) for item in found}) == len(found)
+    for item in found:
+        same = [other for other in evidence if kind(other) == kind(item)]
+        assert item.share == pytest.approx(sum(other.share for other in same))
+        assert item.count == sum(other.count for other in same)
+        assert item.path in [other.path for other in same]
+        times = [[edge.time for edge in other.path] for other in same]
+        assert [edge.time for edge in item.path] == max(times)
+    assert {kind(item) for item in found} == {kind(item) for item in evidence}
+    assert [item.share for item in found] == sorted((item.share for item in found), reverse=True)
+    assert grouped(found) == found
+
+
+def test_twelve_meetings_are_one_reason():
+    meetings = [Evidence((Edge(0, 0, 1, day),), 1 / 32) for day in range(12)]
+    other = Evidence((Edge(0, 1, 1, 5),), 0.25)
+    usual = Evidence((), 0.375, "usual")
+    together = Evidence((Edge(0, 0, 1, 11),), 0.375, count=12)
+    assert grouped([other, *meetings, usual]) == [together, usual, other]
+
+
+class TestEveryModel:
+    settings: ClassVar = {
+        "recurrency": {},
+        "random_walk": {},
+        "titer": {"entity_dim": 4, "time_dim": 4, "relation_dim": 4, "state_dim": 4},
+        "path_mixture": {"dim": 4, "relation_dim": 4, "hidden_dim": 4, "rank": 4},
+    }
+
+    @pytest.mark.parametrize("name", settings)
+    @given(graph=graphs(), time=st.integers(0, LAST_TIME))
+    def test_shares_of_groups_sum_to_those_of_all_evidence(self, name: str, graph: Graph, time: int):
+        torch.manual_seed(0)
+        config = Config.from_dict({"model": dict(self.settings[name])}, name).model
+        model = model_class(name)(graph.vocabulary, TimeAxis(), config).eval()
+        history, query = History(graph.facts, graph.vocabulary), Queries.one(0, 0, time)
+        with torch.inference_mode():
+            for answer in range(graph.vocabulary.num_entities):
+                each = model.explain(query, answer, history, ALL)
+                together = grouped_evidence(model, query, answer, history, ALL)
+                assert sum(item.count for item in together) == len(each)
+                assert sum(item.share for item in together) == pytest.approx(sum(item.share for item in each))
+                assert grouped_evidence(model, query, answer, history, 1) == together[:1]
