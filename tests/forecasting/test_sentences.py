@@ -56,5 +56,4 @@ def test_evidence_says_when_and_how_long_before(forecaster: Forecaster):
     sentences = [str(reason) for reason in found.answers[0].reasons]
     said = "President of Aldoria briefed Army of Aldoria on 30 Jun 2023, 1 day before, the latest of"
     assert sentences[0].startswith(said)
-    assert sentences[1].endswith("days before")
     assert found.to_dict()["answers"][0]["reasons"][0]["text"] == sentences[0]
