@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,8 @@ import torch
 from titer import History, Queries
 from titer.data.dataset import Dataset
 from titer.models import registry
+from titer.training.config import Config
+from titer.training.train import train
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,12 +35,21 @@ def test_the_model_in_the_architecture_page_works(world_data: Dataset, monkeypat
     assert int(torch.isfinite(scores).sum(dim=1).max()) <= 50
 
 
+def test_facts_are_added_as_the_page_shows(world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    train(world_data, Config.load(model="recurrency"), tmp_path / "runs" / "events")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(python_blocks("docs/facts.md")[0], names)
+    assert names["forecast"].time == "2023-07-03"
+    assert names["forecast"].answers[0].entity == "Aldoria"
+
+
 def test_the_readme_shows_the_two_commands_and_every_verb():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     first_screen = "\n".join(readme.splitlines()[:25])
     assert "make demo" in first_screen
     assert "make test" in first_screen
-    for verb in ("data import", "data info", "data download", "train", "evaluate", "forecast"):
+    for verb in ("data import", "data info", "data download", "train", "evaluate", "forecast", "facts add"):
         assert f"titer {verb}" in readme
 
 

@@ -78,7 +78,6 @@ def answers(forecaster: Forecaster, subject: str, at: str) -> dict[str, float]:
 @pytest.mark.parametrize("model", SMALL)
 def test_facts_are_in_force_for_the_next_question(trained: dict[str, Path], tmp_path: Path, model: str):
     run = shutil.copytree(trained[model], tmp_path / "run")
-    FactStore(run / "facts.db", Run(run).dataset).close()
     running = Forecaster.load(run, "cpu")
     with pytest.raises(UnknownNameError):
         running.ask("Newland", "hold talks with")

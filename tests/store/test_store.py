@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 
 import pytest
 from hypothesis import given, settings
@@ -148,6 +148,23 @@ def test_threads_that_write_at_once_lose_nothing(address: str):
         assert sorted(seen) == list(range(5, 101, 5))
         # Batches stay together.
         assert sorted(found[i : i + 5] for i in range(0, 100, 5)) == sorted(batches)
+
+
+def test_of_many_who_open_a_new_store_at_once_everyone_finds_it_whole(new_store: Callable[[], str]):
+    for _ in range(10):
+        address, together, seen = new_store(), Barrier(6), []
+
+        def use(number: int, address: str = address, together: Barrier = together, seen: list[int] = seen) -> None:
+            together.wait()
+            with FactStore(address, dataset()) as store:
+                seen.append(store.add([visit("Ada", f"friend {number}", 6)]).last_sequence)
+
+        threads = [Thread(target=use, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(seen) == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_store_of_another_dataset_is_refused(address: str):

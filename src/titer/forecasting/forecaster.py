@@ -53,30 +53,34 @@ class Forecaster:
     >>> print(forecaster.ask("Nigeria", "Consult", at="2014-12-31", explain=3))
     """
 
-    def __init__(self, model: Model, dataset: Dataset, live: "LiveHistory | None" = None):
+    def __init__(self, model: Model, dataset: Dataset, store: str | Path | None = None):
         self.model = model
+        self.dataset = dataset
         self.axis = dataset.axis
-        self.live = live
         self.relations = NameIndex(dataset.vocabulary.relations, "relation")
         self.entities = NameIndex(dataset.vocabulary.entities, "entity")
-        self._know(live.current() if live is not None else History(dataset.facts, dataset.vocabulary).to(model.device))
+        self._know(History(dataset.facts, dataset.vocabulary).to(model.device))
+        self.store = store
+        self.live: LiveHistory | None = None
+        self.refresh()
 
     @classmethod
     def load(cls, run: Run | Path | str, device: str = "auto", store: str | Path | None = None) -> "Forecaster":
         """From a run directory, with the facts that were added to it: in ``store``, or else in the directory itself."""
         run = run if isinstance(run, Run) else Run(run)
-        model = run.load_model(device)
-        if store is None and not run.store_path.exists():
-            return cls(model, run.dataset)
-        from titer.store.facts import FactStore
-        from titer.store.live import LiveHistory
-
-        return cls(model, run.dataset, LiveHistory(FactStore(store or run.store_path, run.dataset), model.device))
+        return cls(run.load_model(device), run.dataset, store or run.store_path)
 
     def refresh(self) -> None:
         """Take in the facts that were added since; every question does so first."""
-        if self.live is not None:
-            self._know(self.live.current())
+        if self.live is None:
+            if self.store is None or (isinstance(self.store, Path) and not self.store.exists()):
+                return  # nothing was added yet
+            from titer.store.facts import FactStore
+            from titer.store.live import LiveHistory
+
+            self.live = LiveHistory(FactStore(self.store, self.dataset), self.history)
+        if (current := self.live.current()) is not self.history:
+            self._know(current)
 
     def _know(self, history: History) -> None:
         if history.vocabulary.num_entities != len(self.entities.names):
@@ -86,7 +90,7 @@ class Forecaster:
     def on(self, history: History) -> "Forecaster":
         """The same model before another past, which may know more entities."""
         other = copy.copy(self)
-        other.live = None
+        other.live = other.store = None
         other._know(history)
         return other
 

@@ -16,9 +16,8 @@ class Knowledge:
     def __init__(self, run: Run, *, store: str | None = None, device: str = "auto"):
         self.run = run
         self.store = FactStore(store or run.store_path, run.dataset)
-        model = run.load_model(device)
-        self._live = LiveHistory(self.store, model.device)
-        self._forecaster = Forecaster(model, run.dataset).on(self._live.current())
+        self._forecaster = Forecaster(run.load_model(device), run.dataset)
+        self._live = LiveHistory(self.store, self._forecaster.history)
         self._lock = Lock()
 
     def forecaster(self) -> Forecaster:

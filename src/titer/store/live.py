@@ -2,9 +2,6 @@
 
 from threading import Lock
 
-import torch
-
-from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
@@ -18,14 +15,15 @@ class LiveHistory:
     process gives them the same. May be used by several threads: what ``current`` returns never changes.
     """
 
-    def __init__(self, store: FactStore, device: torch.device | str = "cpu"):
+    def __init__(self, store: FactStore, history: History | None = None):
+        """``history`` is that of the dataset alone, where it is there already; the live one stays on its device."""
         self.store = store
-        dataset: Dataset = store.dataset
+        dataset = store.dataset
         self._lock = Lock()
         self._facts = dataset.facts
         self._entities = list(dataset.vocabulary.entities)
         self._ids = dict(dataset.vocabulary.entity_ids)
-        self._history = History(dataset.facts, dataset.vocabulary).to(device)
+        self._history = history if history is not None else History(dataset.facts, dataset.vocabulary)
         self._sequence = 0
 
     def current(self) -> History:
