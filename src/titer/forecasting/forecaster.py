@@ -229,8 +229,10 @@ class Forecaster:
     def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
         query = scored.queries[row : row + 1]
         if bool(scored.by_relation[row]):
-            share = float(scored.probabilities[row, entity])
-            return (Reason((), 1.0, f"the answer in {share:.1%} of all past facts with this relation"),)
+            share, num_facts = float(scored.scores[row, entity]), int(self.history.popularity.num_facts(query))
+            counted = f"{round(share * num_facts):,} of {num_facts:,} past facts"
+            said = counted if num_facts > 1 else "the only past fact"
+            return (Reason((), 1.0, f"the answer in {said} with this relation"),)
         evidence = self.model.explain(query, entity, self.history, limit)
         return tuple(self._reason(item, int(query.time)) for item in evidence)
 
