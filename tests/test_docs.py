@@ -2,13 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from titer import History, Queries
+from titer import History, Queries, train
 from titer.data.dataset import Dataset
 from titer.models import registry
+from titer.training.config import Config
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,6 +32,20 @@ def test_the_model_in_the_architecture_page_works(world_data: Dataset, monkeypat
     assert torch.equal(scores[known].max(dim=1).values, -age.float())
     assert torch.equal(scores[known].gather(1, newest.object[known])[:, 0], -age.float())
     assert int(torch.isfinite(scores).sum(dim=1).max()) <= 50
+
+
+def test_the_code_in_the_page_about_asking_works(
+    world_data: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
+    names: dict[str, Any] = {"run": run.path}
+    for block in python_blocks("docs/forecasting.md"):
+        exec(block, names)
+    shown = capsys.readouterr().out
+    assert "Caldera invited" in shown
+    assert "? — brief — Army of Aldoria, 2023-06-01" in shown
+    assert names["found"].new_entities == ("Newland",)
+    assert names["table"].num_rows == 20
 
 
 def test_the_readme_shows_the_two_commands_and_every_verb():

@@ -102,8 +102,8 @@ def test_nothing_at_or_after_the_question_reaches_a_forecast(any_forecaster: For
         cut = Dataset("past", world_data.vocabulary, world_data.axis, past, Facts.empty(), Facts.empty())
         asked = [Question(name, "grant licence to", None, at) for name in ("Aldoria", "Quanta Labs", "Jorvik")]
         asked += [Question(None, "hold talks with", "Caldera", at)]
-        knowing_all = list(any_forecaster.ask_many(asked, top=100, explain=5))
-        knowing_the_past = list(Forecaster(any_forecaster.model, cut).ask_many(asked, top=100, explain=5))
+        knowing_all = list(any_forecaster.ask_many(asked, top=20, explain=5))
+        knowing_the_past = list(Forecaster(any_forecaster.model, cut).ask_many(asked, top=20, explain=5))
         for found, expected in zip(knowing_all, knowing_the_past, strict=True):
             assert isinstance(found, Forecast)
             assert isinstance(expected, Forecast)

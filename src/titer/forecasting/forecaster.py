@@ -50,6 +50,7 @@ class Forecaster:
 
     def __init__(self, model: Model, dataset: Dataset):
         self.model = model
+        self.dataset = dataset
         self.axis = dataset.axis
         self.history = History(dataset.facts, dataset.vocabulary).to(model.device)
         self.entities = NameIndex(dataset.vocabulary.entities, "entity")
