@@ -52,9 +52,9 @@ class Forecaster:
         self.model = model
         self.dataset = dataset
         self.axis = dataset.axis
-        self.history = History(dataset.facts, dataset.vocabulary).to(model.device)
-        self.entities = NameIndex(dataset.vocabulary.entities, "entity")
         self.relations = NameIndex(dataset.vocabulary.relations, "relation")
+        self.entities = NameIndex(dataset.vocabulary.entities, "entity")
+        self._know(History(dataset.facts, dataset.vocabulary).to(model.device))
 
     @classmethod
     def load(cls, run: Run | Path | str, device: str = "auto") -> "Forecaster":
@@ -65,15 +65,14 @@ class Forecaster:
     def on(self, history: History) -> "Forecaster":
         """The same model before another past, which may know more entities."""
         other = copy.copy(self)
-        other.history = history
-        if history.vocabulary is not self.history.vocabulary:
-            other.entities = NameIndex(history.vocabulary.entities, "entity")
+        other._know(history)
         return other
 
-    @property
-    def last_time(self) -> int:
-        """The step of the last known fact."""
-        return self.history.last_time or 0
+    def _know(self, history: History) -> None:
+        self.history, self.vocabulary = history, history.vocabulary
+        self.last_time = history.last_time or 0
+        if self.vocabulary.entities is not self.entities.names:
+            self.entities = NameIndex(self.vocabulary.entities, "entity")
 
     def ask(
         self,
@@ -118,7 +117,7 @@ class Forecaster:
         if top < 1:
             raise TiterError(f"at least one answer must be asked for, not {top}")
         size = batch_size or BATCH_SIZES.get(self.model.device.type, 256)
-        size = max(1, min(size, MOST_SCORES // max(self.history.vocabulary.num_entities, 1)))
+        size = max(1, min(size, MOST_SCORES // max(self.vocabulary.num_entities, 1)))
         ahead = max(1, min(BATCHES_READ_AHEAD * size, MOST_ANSWERS // (top * (1 + explain))))
         return self._in_batches(iter(questions), top, explain, size, ahead)
 
@@ -152,7 +151,7 @@ class Forecaster:
         if len(given) != 1:
             raise TiterError("ask either for the object of a subject, or with ? as the subject for that of an object")
         relation = self.relations.find(question.relation)
-        directed = relation if question.object is None else self.history.vocabulary.inverse(relation)
+        directed = relation if question.object is None else self.vocabulary.inverse(relation)
         return Asked(self.entities.find(given[0]), directed, self.time_of(question))
 
     def score(self, asked: Sequence[Asked]) -> Scored:
@@ -194,13 +193,13 @@ class Forecaster:
                 if value == float("-inf"):
                     break
                 reasons = self._reasons(scored, row, entity, explain) if explain else ()
-                name, probability = self.history.vocabulary.entities[entity], probabilities[row][rank - 1]
+                name, probability = self.vocabulary.entities[entity], probabilities[row][rank - 1]
                 answers.append(Answer(rank, name, value, probability, reasons))
             found.append(self._forecast(one, tuple(answers), no_history=not has_past[row]))
         return found
 
     def _forecast(self, asked: Asked, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
-        vocabulary = self.history.vocabulary
+        vocabulary = self.vocabulary
         asks_subject = bool(vocabulary.is_inverse(asked.relation))
         name = vocabulary.entities[asked.subject]
         return Forecast(
@@ -242,7 +241,7 @@ class Forecaster:
 
     def dated(self, edge: Edge, asked: int) -> DatedFact:
         """A fact in words, as seen from the time of a question."""
-        vocabulary = self.history.vocabulary
+        vocabulary = self.vocabulary
         fact = edge.forward(vocabulary)
         names = vocabulary.entities[fact.subject], vocabulary.relations[fact.relation], vocabulary.entities[fact.object]
         ago = self.axis.duration(asked - fact.time)

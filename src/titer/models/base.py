@@ -100,8 +100,9 @@ class Model(nn.Module, ABC):
     def score(self, queries: Queries, history: History) -> Tensor:
         """A score for every entity as the answer of every question, higher is better. (queries, num_entities)
 
-        ``-inf`` marks an answer that the model has nothing to say about. NaN is an error. The entities are those of
-        the history, which may know some that came after training.
+        The entities are those of ``history.vocabulary``: names may have come after training, at the end, and one whose
+        first fact is not before a question's time is no answer to it. ``-inf`` marks an answer that the model has
+        nothing to say about. NaN is an error.
         """
 
     def logits(self, scores: Tensor) -> Tensor:

@@ -70,6 +70,9 @@ class Prior(nn.Module):
         relation, place = torch.unique(asked.relation, return_inverse=True)
         usual = self._usual(asked, relation, activity)[place]
         prior = usual + self._fit(asked, habit, has_past, trained) if self.config.prior else usual
+        # Who came after training and has no past yet was not even known by name at the time of the question.
+        unheard_of = ~has_past & (everyone >= self.entity.num_embeddings)
+        prior = prior.masked_fill(unheard_of, float("-inf"))
         return Expectation(prior, usual, activity, habit)
 
     def _usual(self, asked: Asked, relation: Tensor, activity: Tensor) -> Tensor:

@@ -3,9 +3,8 @@
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Dirichlet
-from torch.nn import functional
 
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -153,11 +152,13 @@ class TITer(Model):
         return best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
 
     def _search(self, queries: Queries, history: History) -> list[Expansion]:
-        # Entities may have come after training; without the inductive mean nothing is known of them.
-        num_new = history.vocabulary.num_entities - len(self.policy.entity)
-        table = functional.pad(self.policy.entity, (0, 0, 0, num_new)) if num_new else self.policy.entity
-        representation = Representation(table, queries, self._inductive_table(history))
+        representation = Representation(self._static(history), queries, self._inductive_table(history))
         return beam_search(self.policy, queries, history, representation)
+
+    def _static(self, history: History) -> Tensor:
+        """The trained embeddings, and nothing for entities that came after training. (entities, static_dim)"""
+        later = history.vocabulary.num_entities - len(self.policy.entity)
+        return nn.functional.pad(self.policy.entity, (0, 0, 0, later)) if later else self.policy.entity
 
     def _inductive_table(self, history: History) -> InductiveTable | None:
         """Built once for a history and the weights of the moment, then used again."""
