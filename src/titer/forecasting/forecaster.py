@@ -119,7 +119,8 @@ class Forecaster:
         size = batch_size or BATCH_SIZES.get(self.model.device.type, 256)
         size = max(1, min(size, MOST_SCORES // max(self.vocabulary.num_entities, 1)))
         ahead = max(1, min(BATCHES_READ_AHEAD * size, MOST_ANSWERS // (top * (1 + explain))))
-        return self._in_batches(iter(questions), top, explain, size, ahead)
+        # One past for all of them, whatever this forecaster is told meanwhile.
+        return self.on(self.history)._in_batches(iter(questions), top, explain, size, ahead)
 
     def what_if(
         self,
@@ -136,7 +137,8 @@ class Forecaster:
         Consult | Muhammadu Buhari | 2018-10-01"``. Facts that are put in may name new entities. All of them must be
         before the question's time.
         """
-        return compare(self, question, Change.of(self, self.time_of(question), without, with_), top, explain)
+        now = self.on(self.history)
+        return compare(now, question, Change.of(now, now.time_of(question), without, with_), top, explain)
 
     def time_of(self, question: Question) -> int:
         """The step that a question is about."""
