@@ -43,6 +43,7 @@ demo: $(INSTALLED)
 	$(BIN)/titer forecast $(DEMO)/recurrency Aldoria "hold talks with" --at 2023-07-01 --top 3 --explain
 	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --explain
 	$(BIN)/titer forecast $(DEMO)/path_mixture "?" invite "Nadia Torvald" --at 2023-07-01 --top 3 --explain
+	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --without "Caldera | sign contract with | Copperline Rail | 2023-06-28"
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from titer import History, Queries
+from titer import History, Queries, train
 from titer.data.dataset import Dataset
 from titer.models import registry
 from titer.training.config import Config
-from titer.training.train import train
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,6 +41,20 @@ def test_facts_are_added_as_the_page_shows(world_data: Dataset, tmp_path: Path, 
     exec(python_blocks("docs/facts.md")[0], names)
     assert names["forecast"].time == "2023-07-03"
     assert names["forecast"].answers[0].entity == "Aldoria"
+
+
+def test_the_code_in_the_page_about_asking_works(
+    world_data: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
+    names: dict[str, Any] = {"run": run.path}
+    for block in python_blocks("docs/forecasting.md"):
+        exec(block, names)
+    shown = capsys.readouterr().out
+    assert "Caldera invited" in shown
+    assert "? — brief — Army of Aldoria, 2023-06-01" in shown
+    assert names["found"].new_entities == ("Newland",)
+    assert names["table"].num_rows == 20
 
 
 def test_the_readme_shows_the_two_commands_and_every_verb():

@@ -125,6 +125,8 @@ def test_taking_facts_out_equals_never_having_known_them(graph: Graph, chosen: s
     assert history.num_edges == 2 * len(graph.facts)
     queries = Queries(entities[:-1], torch.zeros_like(entities[:-1]), times[:-1])
     assert torch.equal(smaller.popularity.share(queries), rebuilt.popularity.share(queries))
+    past = sum(relation == 0 and time < before for _, relation, _, time in rows)
+    assert smaller.popularity.num_facts(queries).tolist() == [past] * len(queries)
 
 
 @given(graphs(), graphs(), TIMES)

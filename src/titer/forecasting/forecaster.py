@@ -82,11 +82,6 @@ class Forecaster:
         if (current := self.live.current()) is not self.history:
             self._know(current)
 
-    def _know(self, history: History) -> None:
-        if history.vocabulary.num_entities != len(self.entities.names):
-            self.entities = NameIndex(history.vocabulary.entities, "entity")
-        self.history = history
-
     def on(self, history: History) -> "Forecaster":
         """The same model before another past, which may know more entities."""
         other = copy.copy(self)
@@ -94,10 +89,11 @@ class Forecaster:
         other._know(history)
         return other
 
-    @property
-    def last_time(self) -> int:
-        """The step of the last known fact."""
-        return self.history.last_time or 0
+    def _know(self, history: History) -> None:
+        self.history, self.vocabulary = history, history.vocabulary
+        self.last_time = history.last_time or 0
+        if self.vocabulary.entities is not self.entities.names:
+            self.entities = NameIndex(self.vocabulary.entities, "entity")
 
     def ask(
         self,
@@ -144,9 +140,10 @@ class Forecaster:
             raise TiterError(f"at least one answer must be asked for, not {top}")
         self.refresh()
         size = batch_size or BATCH_SIZES.get(self.model.device.type, 256)
-        size = max(1, min(size, MOST_SCORES // max(self.history.vocabulary.num_entities, 1)))
+        size = max(1, min(size, MOST_SCORES // max(self.vocabulary.num_entities, 1)))
         ahead = max(1, min(BATCHES_READ_AHEAD * size, MOST_ANSWERS // (top * (1 + explain))))
-        return self._in_batches(iter(questions), top, explain, size, ahead)
+        # One past for all of them, whatever this forecaster is told meanwhile.
+        return self.on(self.history)._in_batches(iter(questions), top, explain, size, ahead)
 
     def explain(
         self,
@@ -191,7 +188,8 @@ class Forecaster:
         before the question's time.
         """
         self.refresh()
-        return compare(self, question, Change.of(self, self.time_of(question), without, with_), top, explain)
+        now = self.on(self.history)
+        return compare(now, question, Change.of(now, now.time_of(question), without, with_), top, explain)
 
     def time_of(self, question: Question) -> int:
         """The step that a question is about."""
@@ -206,7 +204,7 @@ class Forecaster:
         if len(given) != 1:
             raise TiterError("ask either for the object of a subject, or with ? as the subject for that of an object")
         relation = self.relations.find(question.relation)
-        directed = relation if question.object is None else self.history.vocabulary.inverse(relation)
+        directed = relation if question.object is None else self.vocabulary.inverse(relation)
         return Asked(self.entities.find(given[0]), directed, self.time_of(question))
 
     def score(self, asked: Sequence[Asked]) -> Scored:
@@ -248,13 +246,13 @@ class Forecaster:
                 if value == float("-inf"):
                     break
                 reasons = self._reasons(scored, row, entity, explain) if explain else ()
-                name, probability = self.history.vocabulary.entities[entity], probabilities[row][rank - 1]
+                name, probability = self.vocabulary.entities[entity], probabilities[row][rank - 1]
                 answers.append(Answer(rank, name, value, probability, reasons))
             found.append(self._forecast(one, tuple(answers), no_history=not has_past[row]))
         return found
 
     def _forecast(self, asked: Asked, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
-        vocabulary = self.history.vocabulary
+        vocabulary = self.vocabulary
         asks_subject = bool(vocabulary.is_inverse(asked.relation))
         name = vocabulary.entities[asked.subject]
         return Forecast(
@@ -284,8 +282,10 @@ class Forecaster:
     def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
         query = scored.queries[row : row + 1]
         if bool(scored.by_relation[row]):
-            share = float(scored.probabilities[row, entity])
-            return (Reason((), 1.0, f"the answer in {share:.1%} of all past facts with this relation"),)
+            share, num_facts = float(scored.scores[row, entity]), int(self.history.popularity.num_facts(query))
+            counted = f"{round(share * num_facts):,} of {num_facts:,} past facts"
+            said = counted if num_facts > 1 else "the only past fact"
+            return (Reason((), 1.0, f"the answer in {said} with this relation"),)
         evidence = grouped_evidence(self.model, query, entity, self.history, limit)
         return tuple(self._reason(item, int(query.time)) for item in evidence)
 
@@ -295,7 +295,7 @@ class Forecaster:
 
     def dated(self, edge: Edge, asked: int) -> DatedFact:
         """A fact in words, as seen from the time of a question."""
-        vocabulary = self.history.vocabulary
+        vocabulary = self.vocabulary
         fact = edge.forward(vocabulary)
         names = vocabulary.entities[fact.subject], vocabulary.relations[fact.relation], vocabulary.entities[fact.object]
         ago = self.axis.duration(asked - fact.time)

@@ -44,7 +44,8 @@ def score(model: Model, queries: Queries, history: History) -> Scored:
     """Let the model score questions; those that it has nothing to say about are answered by their relation.
 
     An agent that walks from fact to fact cannot leave an entity without facts. What is left then is how often each
-    entity has been the answer to the relation so far.
+    entity has been the answer to the relation so far: in n of N facts, which makes n / (N + 1) a probability, with
+    something left for those who never were.
     """
     queries = queries.to(model.device)
     scores = model.score(queries, history)
@@ -55,8 +56,8 @@ def score(model: Model, queries: Queries, history: History) -> Scored:
     reached = (scores > UNREACHED).sum(dim=1) - (scores.gather(1, queries.subject[:, None])[:, 0] > UNREACHED).long()
     silent = ~has_past & (reached == 0)
     if bool(silent.any()):
-        share = history.popularity.share(queries[silent])
+        share, num_facts = history.popularity.share(queries[silent]), history.popularity.num_facts(queries[silent])
         scores, probabilities = scores.clone(), probabilities.clone()
         scores[silent] = torch.where(share > 0, share, UNREACHED)
-        probabilities[silent] = share
+        probabilities[silent] = share * (num_facts / (num_facts + 1))[:, None]
     return Scored(queries, scores, probabilities, has_past, silent)

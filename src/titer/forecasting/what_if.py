@@ -90,10 +90,10 @@ class Change:
         new: list[str] = []
         put = tuple(_imagined(forecaster, GivenFact.of(fact), time, new) for fact in with_)
         for edge in put:
-            if edge.subject < forecaster.history.vocabulary.num_entities and holds(after, edge):
+            if edge.subject < forecaster.vocabulary.num_entities and holds(after, edge):
                 line = forecaster.on(after).dated(edge, time).line
                 raise TiterError(f"{line} is already known; putting it in would change nothing")
-        vocabulary = forecaster.history.vocabulary
+        vocabulary = forecaster.vocabulary
         if new:
             vocabulary = Vocabulary([*vocabulary.entities, *new], vocabulary.relations)
         before = forecaster.history.including(Facts.empty(), vocabulary) if new else forecaster.history
@@ -165,7 +165,7 @@ def _imagined(forecaster: "Forecaster", given: GivenFact, time: int, new: list[s
         same = [i for i, other in enumerate(new) if simplified(other) == simplified(name)]
         if not same:
             new.append(name)
-        return forecaster.history.vocabulary.num_entities + (same[0] if same else len(new) - 1)
+        return forecaster.vocabulary.num_entities + (same[0] if same else len(new) - 1)
 
     return Edge(entity(given.subject), forecaster.relations.find(given.relation), entity(given.object), step)
 

@@ -19,6 +19,12 @@ class Popularity:
         self.key, order = torch.sort((relation << TIME_BITS) + elapsed, stable=True)
         self.answer = history.object[:-1][order]
 
+    def num_facts(self, queries: Queries) -> Tensor:
+        """How many past facts each question's relation has. (queries,)"""
+        elapsed = (queries.time - self.first_time).clamp(0, LAST_STEP)
+        first = queries.relation << TIME_BITS
+        return torch.searchsorted(self.key, first + elapsed) - torch.searchsorted(self.key, first)
+
     def share(self, queries: Queries) -> Tensor:
         """Each entity's share of the past answers to each question's relation. (queries, num_entities)
 
