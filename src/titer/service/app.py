@@ -58,7 +58,7 @@ REPORT_STYLE = Path(report.__file__).parent / "style.css"
 
 def create_app(knowledge: Knowledge, settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI application."""
-    settings = settings or Settings()  # type: ignore[call-arg]
+    settings = settings or Settings()
     measures = Measures()
 
     @asynccontextmanager

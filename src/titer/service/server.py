@@ -17,7 +17,7 @@ SHUTDOWN_SECONDS = 20
 
 def run_server(run: Path, *, host: str, port: int, store: str | None, token: str | None, device: str) -> None:
     """Serve until told to stop; what has begun is finished first."""
-    settings = Settings(token=SecretStr(token)) if token else Settings()  # type: ignore[call-arg]
+    settings = Settings(token=SecretStr(token)) if token else Settings()
     app = create_app(Knowledge(Run(run), store=store, device=device), settings)
     config = uvicorn.Config(
         app,

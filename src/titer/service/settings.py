@@ -9,12 +9,14 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TITER_", frozen=True, extra="ignore")
 
-    token: SecretStr | None = Field(None, description="Who asks must bring this; without it, nobody can add facts.")
-    most_questions: int = Field(256, ge=1, description="Questions in one request.")
-    most_answers: int = Field(100, ge=1, description="Answers to one question.")
-    most_evidence: int = Field(50, ge=0, description="Pieces of evidence for one answer.")
-    most_facts: int = Field(10_000, ge=1, description="Facts in one request.")
-    most_bytes: int = Field(4 << 20, ge=1024, description="Size of a request's body.")
-    request_seconds: float = Field(30.0, gt=0, description="How long a request may take.")
-    batch_size: int = Field(64, ge=1, description="Questions that are answered together.")
-    most_waiting: int = Field(4096, ge=1, description="Questions that may wait; more are turned away.")
+    token: SecretStr | None = Field(
+        default=None, description="Who asks must bring this; without it, nobody can add facts."
+    )
+    most_questions: int = Field(default=256, ge=1, description="Questions in one request.")
+    most_answers: int = Field(default=100, ge=1, description="Answers to one question.")
+    most_evidence: int = Field(default=50, ge=0, description="Pieces of evidence for one answer.")
+    most_facts: int = Field(default=10_000, ge=1, description="Facts in one request.")
+    most_bytes: int = Field(default=4 << 20, ge=1024, description="Size of a request's body.")
+    request_seconds: float = Field(default=30.0, gt=0, description="How long a request may take.")
+    batch_size: int = Field(default=64, ge=1, description="Questions that are answered together.")
+    most_waiting: int = Field(default=4096, ge=1, description="Questions that may wait; more are turned away.")
