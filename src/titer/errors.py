@@ -29,3 +29,11 @@ class UnknownNameError(TiterError):
         if self.suggestions:
             message += "\nDid you mean: " + ", ".join(self.suggestions) + "?"
         super().__init__(message)
+
+
+class UnknownFactError(TiterError):
+    """A fact that is not there; carries the facts that come closest."""
+
+    def __init__(self, message: str, suggestions: list[str]):
+        self.suggestions = suggestions
+        super().__init__("\n  ".join([f"{message}\nDid you mean:", *suggestions]) if suggestions else message)

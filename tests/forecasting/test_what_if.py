@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from forecasting.conftest import make_model
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
-from titer.errors import TiterError, UnknownNameError
+from titer.errors import TiterError, UnknownFactError, UnknownNameError
 from titer.forecasting.forecast import Forecast
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.given import GivenFact
@@ -129,12 +129,16 @@ def test_a_newcomer_can_be_asked_about(world_data: Dataset, name: str):
 
 
 def test_a_fact_that_is_not_there_gets_suggestions_that_can_be_pasted(forecaster: Forecaster):
-    with pytest.raises(TiterError, match="there is no fact") as error:
+    with pytest.raises(UnknownFactError, match="there is no fact") as error:
         forecaster.what_if(ASKED, without=["caldera | hold talks | Drovia | 2023-06-27"])
-    suggestions = [line.strip() for line in str(error.value).splitlines()[2:]]
-    assert suggestions[0] == KNOWN
-    for suggestion in suggestions:
+    assert error.value.suggestions[0] == KNOWN
+    for suggestion in error.value.suggestions:
+        assert suggestion in str(error.value)
         forecaster.what_if(ASKED, without=[suggestion])
+    earlier = Question("Caldera", "hold talks with", None, "2023-06-20")
+    with pytest.raises(UnknownFactError) as error:
+        forecaster.what_if(earlier, without=["Caldera | hold talks with | Drovia | 2023-06-27"])
+    assert KNOWN not in error.value.suggestions  # it could not be taken out of what was known then
     with pytest.raises(UnknownNameError, match="Caldera"):
         forecaster.what_if(ASKED, without=["Caldora | hold talks with | Drovia | 2023-06-28"])
 

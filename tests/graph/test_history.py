@@ -168,6 +168,9 @@ def test_far_apart_times_are_refused_and_huge_ones_are_not():
     vocabulary = Vocabulary.numbered(2, 1)
     with pytest.raises(DataError, match="coarser"):
         History(Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 1 << 33)]), vocabulary)
+    for time in (-(1 << 33), 1 << 33):
+        with pytest.raises(DataError, match="coarser"):
+            History(Facts.from_rows([(0, 0, 1, 0)]), vocabulary).including(Facts.from_rows([(0, 0, 1, time)]))
     history = History(Facts.from_rows([(0, 0, 1, 1 << 40), (0, 0, 1, (1 << 40) + 1)]), vocabulary)
     edges = history.latest(torch.tensor([0]), torch.tensor([(1 << 40) + 1]), 5)
     assert edges.time[edges.mask].tolist() == [1 << 40]

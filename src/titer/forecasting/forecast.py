@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from titer.errors import TiterError, UnknownNameError
+from titer.errors import TiterError
 from titer.forecasting.question import Question
 
 if TYPE_CHECKING:
@@ -140,12 +140,12 @@ class Unanswered:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        question, error = self.question, self.error
+        question = self.question
         return {
             "subject": question.subject,
             "relation": question.relation,
             "object": question.object,
             "time": None if question.at is None else str(question.at),
             "error": self.reason,
-            "suggestions": error.suggestions if isinstance(error, UnknownNameError) else [],
+            "suggestions": getattr(self.error, "suggestions", []),
         }

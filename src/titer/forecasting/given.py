@@ -61,12 +61,11 @@ def _parts(text: str) -> list[str]:
         return []
 
 
-def nearest_lines(forecaster: "Forecaster", wanted: Edge) -> list[str]:
-    """Known facts that come closest to one that is not there: the same at other times, then others of the two."""
+def nearest_lines(forecaster: "Forecaster", wanted: Edge, before: int) -> list[str]:
+    """Facts before a time that come closest to one that is not there: the same at other times, then others alike."""
     history = forecaster.history
-    # The subject's facts of all times: this is about what is there, not about an answer.
-    end = torch.tensor([forecaster.last_time + 1], device=history.device)
-    edges = history.all_before(torch.tensor([wanted.subject], device=history.device), end)
+    subject, end = (torch.tensor([value], device=history.device) for value in (wanted.subject, before))
+    edges = history.all_before(subject, end)
     rows = zip(*(column.tolist() for column in (edges.relation, edges.object, edges.time)), strict=True)
     close = [
         ((relation != wanted.relation) + 2 * (object != wanted.object), abs(time - wanted.time), time, relation, object)

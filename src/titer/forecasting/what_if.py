@@ -8,7 +8,7 @@ import torch
 
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
-from titer.errors import TiterError
+from titer.errors import TiterError, UnknownFactError
 from titer.forecasting.forecast import DatedFact, Forecast
 from titer.forecasting.given import AnyFact, GivenFact, nearest_lines
 from titer.forecasting.names import simplified
@@ -148,7 +148,7 @@ def _known(forecaster: "Forecaster", given: GivenFact, time: int) -> Edge:
         forecaster.axis.step(given.time),
     )
     if not holds(forecaster.history, edge):
-        raise TiterError(_with_suggestions(f"there is no fact {given}", nearest_lines(forecaster, edge)))
+        raise UnknownFactError(f"there is no fact {given}", nearest_lines(forecaster, edge, time))
     _check_is_before(forecaster, given, edge.time, time)
     return edge
 
@@ -174,7 +174,3 @@ def _check_is_before(forecaster: "Forecaster", given: GivenFact, step: int, time
     if step >= time:
         asked = forecaster.axis.words(time)
         raise TiterError(f"{given}: only facts before the question's time, {asked}, have a part in its answer")
-
-
-def _with_suggestions(message: str, suggestions: list[str]) -> str:
-    return "\n  ".join([f"{message}\nDid you mean:", *suggestions]) if suggestions else message
