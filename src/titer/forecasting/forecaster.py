@@ -50,7 +50,7 @@ class Forecaster:
     """A model, the facts it knows, and their names.
 
     >>> forecaster = Forecaster.load("runs/icews14")
-    >>> print(forecaster.ask("Nigeria", "Consult", at="2014-12-31", explain=3))
+    >>> print(forecaster.ask("China", "Consult", at="2014-12-31", explain=3))
     """
 
     def __init__(self, model: Model, dataset: Dataset, store: str | Path | None = None):
@@ -159,18 +159,18 @@ class Forecaster:
         The history can be changed as in ``what_if``.
         """
         self.refresh()
+        now = self.on(self.history)
         if without or with_:
-            changed = Change.of(self, self.time_of(question), without, with_).after
-            return self.on(changed).explain(question, answer, limit=limit)
-        scored = self.score([self.in_ids(question)])
-        entity = self.entities.find(answer)
+            now = now.on(Change.of(now, now.time_of(question), without, with_).after)
+        scored = now.score([now.in_ids(question)])
+        entity = now.entities.find(answer)
         rank = scored.rank(0, entity)
-        name = self.history.vocabulary.entities[entity]
+        name = now.vocabulary.entities[entity]
         if rank is None:
             raise TiterError(f"nothing that was known before this time speaks for {name}")
         value, probability = float(scored.scores[0, entity]), float(scored.probabilities[0, entity])
         with torch.inference_mode():
-            return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
+            return Answer(rank, name, value, probability, now._reasons(scored, 0, entity, limit))
 
     def what_if(
         self,

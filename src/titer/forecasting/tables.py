@@ -10,7 +10,9 @@ from titer.forecasting.forecast import NO_ANSWER, Forecast, Reason, Unanswered
 ROWS = 1 << 14
 """Rows in a batch, unless a single question has more answers."""
 FACT = pa.struct([(name, pa.string()) for name in ("subject", "relation", "object", "time")])
-EVIDENCE = pa.list_(pa.struct([("share", pa.float64()), ("text", pa.string()), ("facts", pa.list_(FACT))]))
+EVIDENCE = pa.list_(
+    pa.struct([("share", pa.float64()), ("count", pa.int64()), ("text", pa.string()), ("facts", pa.list_(FACT))])
+)
 SCHEMA = pa.schema(
     [
         ("question", pa.int64()),  # its place among the questions, from 1
@@ -70,4 +72,4 @@ def _rows(number: int, result: Forecast | Unanswered) -> Iterator[tuple[Any, ...
 
 def _evidence(reason: Reason) -> dict[str, Any]:
     facts = [{name: getattr(fact, name) for name in ("subject", "relation", "object", "time")} for fact in reason.facts]
-    return {"share": reason.share, "text": str(reason), "facts": facts}
+    return {"share": reason.share, "count": reason.count, "text": str(reason), "facts": facts}
