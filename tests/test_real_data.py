@@ -18,6 +18,7 @@ pytestmark = pytest.mark.real_data
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # ICEWS18 has 2.3 billion scores, twice
 @pytest.mark.parametrize(("name", "least_mrr"), [("ICEWS14", 43.5), ("ICEWS18", 31.9), ("WIKI", 81.4), ("YAGO", 90.7)])
 def test_recurrency_reaches_its_numbers(datasets_folder: Path, name: str, least_mrr: float):
     dataset = load_dataset(datasets_folder / name)

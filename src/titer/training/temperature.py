@@ -12,7 +12,8 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 
-TEMPERATURES = [10 ** (step / 20) for step in range(-40, 41)]
+COARSE, FINE = 4, 20
+"""Temperatures in a decade: those tried first, and those tried around the best of them."""
 MOST_QUESTIONS = 2000
 
 
@@ -29,11 +30,17 @@ def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
     true_answers = TrueAnswers(dataset.valid, dataset.vocabulary).to(model.device)
     queries, _ = Queries.about(dataset.valid, dataset.vocabulary)
     sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:MOST_QUESTIONS])
-    errors = torch.zeros(len(TEMPERATURES), dtype=torch.float64)
-    for _, batch in queries[torch.from_numpy(sample)].batches(BATCH_SIZES.get(model.device.type, 256)):
-        batch = batch.to(model.device)
-        logits = model.logits(model.score(batch, history))
-        correct = judge(logits, true_answers.of(batch), 1.0).correct.double()
-        for place, temperature in enumerate(TEMPERATURES):
-            errors[place] += (top_probability(logits, temperature) - correct).square().sum().cpu()
-    return TEMPERATURES[int(errors.argmin())]
+    queries = queries[torch.from_numpy(sample)]
+
+    def best(temperatures: list[float]) -> float:
+        errors = torch.zeros(len(temperatures), dtype=torch.float64)
+        for _, batch in queries.batches(BATCH_SIZES.get(model.device.type, 256)):
+            batch = batch.to(model.device)
+            logits = model.logits(model.score(batch, history))
+            correct = judge(logits, true_answers.of(batch), 1.0).correct.double()
+            for place, temperature in enumerate(temperatures):
+                errors[place] += (top_probability(logits, temperature) - correct).square().sum().cpu()
+        return temperatures[int(errors.argmin())]
+
+    coarse = best([10 ** (step / COARSE) for step in range(-2 * COARSE, 2 * COARSE + 1)])
+    return best([coarse * 10 ** (step / FINE) for step in range(-FINE // COARSE, FINE // COARSE + 1)])
