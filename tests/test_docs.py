@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from titer import History, Queries, train
+from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.models import registry
 from titer.service.app import create_app
@@ -67,13 +68,13 @@ def test_the_page_about_the_service_shows_what_it_takes_and_gives(world_data: Da
     run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
     page = (ROOT / "docs/service.md").read_text(encoding="utf-8")
     examples = re.findall(r"```http\n(\w+) (\S+)\n(.*?)```\n\n```json\n(.*?)```", page, flags=re.DOTALL)
-    app = create_app(Knowledge(run, device="cpu"), Settings(token=SecretStr("secret")))
-    with TestClient(app, headers={"Authorization": "Bearer secret"}) as client:
+    service = create_app(Knowledge(run, device="cpu"), Settings(token=SecretStr("secret")))
+    with TestClient(service, headers={"Authorization": "Bearer secret"}) as client:
         for method, path, body, shown in examples:
             given = client.request(method, path, content=body, headers={"Content-Type": "application/json"}).json()
             assert form(given) == form(json.loads(shown)), path
     assert len(examples) >= 8
-    for path in app.openapi()["paths"]:
+    for path in service.openapi()["paths"]:
         assert path in page
     for name, setting in Settings.model_fields.items():
         default = "none" if setting.default is None else setting.default
@@ -93,7 +94,8 @@ def test_the_readme_shows_the_two_commands_and_every_verb():
     first_screen = "\n".join(readme.splitlines()[:25])
     assert "make demo" in first_screen
     assert "make test" in first_screen
-    for verb in ("data import", "data info", "data download", "train", "evaluate", "forecast", "facts add", "serve"):
+    verbs = [str(command.name) for command in app.registered_commands]
+    for verb in ("data import", "data info", "data download", "facts add", *verbs):
         assert f"titer {verb}" in readme
 
 
