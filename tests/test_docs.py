@@ -1,15 +1,22 @@
 """The code in the documents does what they say."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from fastapi.testclient import TestClient
+from pydantic import SecretStr
 
 from titer import History, Queries, train
+from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.models import registry
+from titer.service.app import create_app
+from titer.service.knowledge import Knowledge
+from titer.service.settings import Settings
 from titer.training.config import Config
 
 ROOT = Path(__file__).parents[1]
@@ -57,12 +64,38 @@ def test_the_code_in_the_page_about_asking_works(
     assert names["table"].num_rows == 20
 
 
+def test_the_page_about_the_service_shows_what_it_takes_and_gives(world_data: Dataset, tmp_path: Path):
+    run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
+    page = (ROOT / "docs/service.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```http\n(\w+) (\S+)\n(.*?)```\n\n```json\n(.*?)```", page, flags=re.DOTALL)
+    service = create_app(Knowledge(run, device="cpu"), Settings(token=SecretStr("secret")))
+    with TestClient(service, headers={"Authorization": "Bearer secret"}) as client:
+        for method, path, body, shown in examples:
+            given = client.request(method, path, content=body, headers={"Content-Type": "application/json"}).json()
+            assert form(given) == form(json.loads(shown)), path
+    assert len(examples) >= 8
+    for path in service.openapi()["paths"]:
+        assert path in page
+    for name, setting in Settings.model_fields.items():
+        default = "none" if setting.default is None else setting.default
+        assert f"| `TITER_{name.upper()}` | {default} |" in page
+
+
+def form(value: Any) -> Any:
+    """The keys of an answer, however deep."""
+    if isinstance(value, dict):
+        return {key: form(part) for key, part in value.items()}
+    # Models differ in what speaks for an answer, not in how it is told.
+    return form(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
+
+
 def test_the_readme_shows_the_two_commands_and_every_verb():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     first_screen = "\n".join(readme.splitlines()[:25])
     assert "make demo" in first_screen
     assert "make test" in first_screen
-    for verb in ("data import", "data info", "data download", "train", "evaluate", "forecast", "facts add"):
+    verbs = [str(command.name) for command in app.registered_commands]
+    for verb in ("data import", "data info", "data download", "facts add", *verbs):
         assert f"titer {verb}" in readme
 
 

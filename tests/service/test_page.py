@@ -103,15 +103,23 @@ def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Ser
 
 def test_an_answer_shows_why_over_time_by_mouse_and_by_keyboard(page: Page, service: Service):
     ask(page, service)
-    page.get_by_role("button", name=re.compile("Drovia")).click()
-    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
+    page.get_by_role("button", name=re.compile("Lumeria")).click()
+    expect(page.locator("#whose")).to_contain_text("Why Lumeria?")
     facts = page.locator("#timeline .fact")
-    assert facts.count() >= 2
+    assert facts.count() >= 5
+    assert page.locator("#timeline .relation").count() >= 2
     expect(page.locator("#reasons li").first).to_contain_text("before")
     expect(facts.last.locator("title")).to_contain_text("of the evidence")
     facts.last.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#changes")).to_contain_text("Without:")
+
+
+def test_evidence_whose_share_rounds_to_nothing_is_not_shown(page: Page, service: Service):
+    page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&answer=Drovia")
+    expect(page.locator("#reasons li")).to_have_count(1)
+    expect(page.locator("#reasons li")).to_contain_text("100.0% — Aldoria held talks with Drovia")
+    expect(page.locator("#timeline .fact")).to_have_count(1)
 
 
 def test_a_fact_that_is_taken_out_moves_the_answers_and_can_be_put_back_and_linked_to(

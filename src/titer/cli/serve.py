@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, RunArgument
+from titer.cli.options import DeviceOption, RunArgument, StoreOption
 from titer.cli.screen import note
 
 
@@ -12,9 +12,7 @@ def serve(
     run: RunArgument,
     host: Annotated[str, typer.Option(help="Where to listen; only this machine can reach the default.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="On which port; 0 takes any free one.")] = 8000,
-    store: Annotated[
-        str | None, typer.Option(help="A database for added facts, such as postgresql://USER@HOST/NAME.")
-    ] = None,
+    store: StoreOption = None,
     token: Annotated[
         str | None,
         typer.Option(

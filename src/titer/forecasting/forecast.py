@@ -133,7 +133,7 @@ class Unanswered:
     @property
     def reason(self) -> str:
         """The error in one line."""
-        return str(self.error).replace("\n", " ")
+        return str(self.error).replace("\n", ". ", 1).replace("\n", " ")
 
     def __str__(self) -> str:
         return f"{self.question}\nerror: {self.error}"

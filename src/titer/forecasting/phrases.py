@@ -4,6 +4,17 @@ The object follows the phrase, or stands where ``{}`` is. A relation that is not
 """
 
 PHRASES = {
+    # What data of one's own is likely to say.
+    "acquire": "acquired",
+    "attack": "attacked",
+    "buy": "bought",
+    "condemn": "condemned",
+    "join": "joined",
+    "leave": "left",
+    "meet": "met",
+    "sanction": "sanctioned",
+    "support": "supported",
+    "visit": "visited",
     # The small world.
     "hold talks with": "held talks with",
     "brief": "briefed",

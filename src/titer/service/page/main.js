@@ -5,6 +5,7 @@ import { el, percent, svg } from "./elements.js";
 import { draw } from "./timeline.js";
 
 const TOP = 10, EVIDENCE = 8, FIELDS = ["subject", "relation", "object", "at"];
+const SHOWN = 0.0005; // a smaller share of the evidence would be written 0.0%
 const $ = (id) => document.getElementById(id);
 let latest = 0; // only the latest question may write to the page
 
@@ -78,12 +79,13 @@ async function showWhy({ after }, wanted, mine) {
   const found = await call("/v1/explain",
     { ...question(wanted), answer: wanted.answer, limit: EVIDENCE, without: wanted.without });
   if (mine !== latest) return;
-  const start = after.subject ?? after.object, reasons = found.reasons.filter((reason) => reason.facts.length);
+  const start = after.subject ?? after.object;
+  const reasons = found.reasons.filter((reason) => reason.share >= SHOWN), paths = reasons.filter((reason) => reason.facts.length);
   $("whose").textContent = `Why ${found.entity}? Rank ${found.rank}, ${percent(found.probability)}`;
   const without = ({ subject, relation, object, time }) =>
     go({ ...wanted, without: [...wanted.without, { subject, relation, object, time }] });
-  $("timeline").replaceChildren(...(reasons.length ? [draw(reasons, start, found.entity, after.time, without)] : []));
-  $("reasons").replaceChildren(...found.reasons.map((reason) => el("li", {}, `${percent(reason.share)} — ${reason.text}`)));
+  $("timeline").replaceChildren(...(paths.length ? [draw(paths, start, found.entity, after.time, without)] : []));
+  $("reasons").replaceChildren(...reasons.map((reason) => el("li", {}, `${percent(reason.share)} — ${reason.text}`)));
   $("why").hidden = false;
 }
 

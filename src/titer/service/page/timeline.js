@@ -2,7 +2,7 @@
 
 import { percent, svg } from "./elements.js";
 
-const WIDTH = 900, LANE = 50, LEFT = 210, RIGHT = 46, TOP = 30, LETTER = 6.2, LONGEST = 30;
+const WIDTH = 900, LANE = 50, LEFT = 210, RIGHT = 46, TOP = 30, LETTER = 6.2, LONGEST = 30, DATE = 90;
 const short = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name);
 
 // The facts of a path, each with the two lanes it joins, in the order in which the path is walked.
@@ -40,9 +40,10 @@ export function draw(reasons, start, answer, date, onFact) {
     svg("line", { class: "now", x1: now, x2: now, y1: TOP - 10, y2: height - 20 }),
     svg("text", { x: now, y: 14, "text-anchor": "end" }, date),
   );
-  const byAge = [...steps].sort((a, b) => b.fact.age - a.fact.age);
-  for (const step of new Set([byAge[0], byAge.at(-1)].filter(Boolean))) {
-    picture.append(svg("text", { x: across(step.fact.age), y: height - 6, "text-anchor": "middle" }, step.fact.date));
+  const [first, ...others] = [...steps].sort((a, b) => b.fact.age - a.fact.age);
+  const far = others.slice(-1).filter((step) => across(step.fact.age) - across(first.fact.age) > DATE);
+  for (const { fact } of [first, ...far]) {
+    picture.append(svg("text", { x: across(fact.age), y: height - 6, "text-anchor": "middle" }, fact.date));
   }
   for (const step of [...steps].reverse()) picture.append(arc(step, across(step.fact.age), down, onFact));
   picture.append(...labels(steps, across, down));
@@ -66,15 +67,24 @@ function arc({ fact, from, to, share }, x, down, onFact) {
   );
 }
 
-// Relations of the arcs, strongest first, wherever there is room; hovering tells the others.
+// Relations of the arcs, strongest first, left of them or right, wherever there is room; hovering tells the others.
 function labels(steps, across, down) {
+  const arcs = steps.map(({ fact, from, to }) => {
+    const [top, bottom] = [down(from), down(to)].sort((a, b) => a - b);
+    return { left: across(fact.age) - 10, right: across(fact.age) + 4, top, bottom };
+  });
   const taken = [], placed = [];
-  for (const { fact, from, to } of steps) {
-    const name = short(fact.relation), right = across(fact.age) - 14, y = (down(from) + down(to)) / 2 + 4;
-    const left = right - LETTER * name.length;
-    if (taken.some((one) => Math.abs(one.y - y) < LANE / 3 && left < one.right && one.left < right + 14)) continue;
-    taken.push({ left, right: right + 14, y });
-    placed.push(svg("text", { class: "relation", x: right, y, "text-anchor": "end" }, name));
-  }
+  steps.forEach(({ fact, from, to }, i) => {
+    const name = short(fact.relation), y = (down(from) + down(to)) / 2, length = LETTER * name.length;
+    const options = [{ right: arcs[i].left - 3 }, { right: arcs[i].right + 3 + length }].map(({ right }) =>
+      ({ left: right - length, right, top: y - LANE / 6, bottom: y + LANE / 6 }));
+    const fits = (box) => box.left > LEFT && box.right < WIDTH - RIGHT
+      && ![...arcs, ...taken].some((one) =>
+        box.left < one.right && one.left < box.right && box.top < one.bottom && one.top < box.bottom);
+    const box = options.find(fits);
+    if (!box) return;
+    taken.push(box);
+    placed.push(svg("text", { class: "relation", x: box.left, y: y + 4 }, name));
+  });
   return placed;
 }

@@ -1,0 +1,94 @@
+"""Takes the screenshots of the README and the documents, of the real service in a real browser.
+
+    python docs/take_screenshots.py --icews14 RUN
+
+RUN is any run on ICEWS14; without one only the small world is shown, with a model that is trained here in half a
+minute.
+Needs ``pip install '.[dev]'`` and an installed Chromium.
+"""
+
+import argparse
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+DOCS = Path(__file__).parent
+PICTURES = DOCS / "pictures"
+CONFIG = DOCS.parent / "configs" / "path_mixture" / "small-world.toml"
+WIDTH, TALLEST, MOST_BYTES = 1000, 1500, 250_000
+TITER = (sys.executable, "-m", "titer")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+SMALL_WORLD = {"subject": "Caldera", "relation": "invite", "answer": "Nadia Torvald"}
+ICEWS14 = {"subject": "Angela Merkel", "relation": "Discuss by telephone", "answer": "François Hollande"}
+
+
+@contextmanager
+def service(run: Path) -> Iterator[str]:
+    """Where a run is served, for a while."""
+    words = [*TITER, "serve", str(run), "--port", "0"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            yield next(found[1] for line in process.stderr if (found := re.search(r"running on (http://\S+)", line)))
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def show(page: Page, url: str, question: dict[str, str]) -> None:
+    """Open the link to a question and the reasons of an answer."""
+    page.goto(f"{url}/?{urlencode(question)}")
+    expect(page.locator("#timeline svg")).to_be_visible()
+    expect(page.locator("#about")).to_contain_text("knows")
+    page.evaluate("document.activeElement?.blur()")
+
+
+def take(page: Page, name: str, tallest: int = TALLEST) -> None:
+    """Save what is on the page, small enough for a repository."""
+    path = PICTURES / f"{name}.png"
+    height = min(tallest, page.evaluate("document.documentElement.scrollHeight"))
+    page.screenshot(path=path, full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise SystemExit(f"{path} has {size:,} bytes; {MOST_BYTES:,} are the most")
+    print(f"{path}: {WIDTH} x {height}, {size:,} bytes")
+
+
+def main() -> None:
+    """Take them all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small-world", type=Path, metavar="RUN", help="a run on the small world, if there is one")
+    parser.add_argument("--icews14", type=Path, metavar="RUN", help="a run on ICEWS14")
+    options = parser.parse_args()
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": WIDTH, "height": 700}, color_scheme="light")
+        run = options.small_world or Path(folder) / "run"
+        if options.small_world is None:
+            subprocess.run([*TITER, "train", "small-world", "--config", str(CONFIG), "--out", str(run)], check=True)
+        with service(run) as url:
+            show(page, url, SMALL_WORLD)
+            take(page, "page-small-world")
+        if options.icews14:
+            with service(options.icews14) as url:
+                show(page, url, ICEWS14)
+                take(page, "page-icews14")
+        subprocess.run([*TITER, "evaluate", str(run)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*TITER, "report", str(run), "--out", f"{folder}/report.html"], check=True)
+        page.goto(f"file://{folder}/report.html")
+        take(page, "report-small-world", tallest=920)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
