@@ -2,15 +2,13 @@
 
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from service.process import Service
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.split import split_by_fraction
@@ -28,30 +26,11 @@ pytestmark = [
 ]
 
 
-class Service:
-    """A real service in a process of its own."""
-
-    def __init__(self, run: Path):
-        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0"]
-        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if found := re.search(r"running on (http://\S+)", line):
-                self.url = found[1]
-                return
-        raise RuntimeError("the service did not start")
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=30)
-        return self.process.returncode
-
-
 def served(dataset: Dataset, path: Path) -> Iterator[Service]:
     train(dataset, Config.from_dict({}, "recurrency"), path)
     service = Service(path)
     yield service
-    service.stop()
+    assert service.stop() == 0
 
 
 @pytest.fixture(scope="module")
