@@ -14,8 +14,8 @@ from titer.service.knowledge import Knowledge
 from titer.service.measures import Measures
 from titer.service.problems import ProblemError
 
-MOST_EXPLAINED = 64
-"""Answers with evidence in one batch, as far as its first question allows: others should not have to wait for long."""
+MOST_EXPLAINED = 16
+"""Answers with evidence in one batch, unless one question alone wants more: others should not have to wait for long."""
 Result = TypeVar("Result")
 
 
@@ -51,6 +51,8 @@ class Batcher:
         measures.waiting.set_function(lambda: len(self._waiting))
 
     async def __aenter__(self) -> "Batcher":
+        # The first question takes longest: indexes are built, and memory is laid out. Let nobody wait for that.
+        await self._in_thread(self.knowledge.warm)
         self._task = asyncio.create_task(self._work())
         return self
 
@@ -99,6 +101,8 @@ class Batcher:
                 continue
             await self._settle(batch)
             self._forget_the_answered()
+            # Each kind in its turn: who wants little need not wait for all who want much.
+            self._waiting.sort(key=lambda one: one.kind == batch[0].kind)
 
     async def _settle(self, batch: list[_Waiting]) -> None:
         """Answer a batch, or say what went wrong; the next one must be answered in any case."""
