@@ -17,7 +17,7 @@ from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
 from titer.service import problems
 from titer.service.batching import Batcher
-from titer.service.documentation import documentation
+from titer.service.documentation import describe_token, documentation
 from titer.service.guard import Guard
 from titer.service.knowledge import Knowledge
 from titer.service.measures import Measures
@@ -88,6 +88,8 @@ def create_app(knowledge: Knowledge, settings: Settings | None = None) -> FastAP
     _add_questions(app, knowledge, settings)
     _add_facts(app, knowledge, settings, measures)
     _add_about(app, knowledge, measures)
+    if settings.token is not None:
+        describe_token(app)
     return app
 
 
@@ -172,7 +174,7 @@ def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures:
 
 
 def _add_about(app: FastAPI, knowledge: Knowledge, measures: Measures) -> None:
-    @app.get("/healthz", summary="Whether the service is there")
+    @app.get("/healthz", summary="Whether the service is there", openapi_extra={"security": []})
     async def healthz() -> HealthOut:
         return HealthOut(status="ok")
 
@@ -180,7 +182,9 @@ def _add_about(app: FastAPI, knowledge: Knowledge, measures: Measures) -> None:
     async def model() -> ModelOut:
         return await asyncio.to_thread(_about, knowledge)
 
-    @app.get("/metrics", summary="Counters for Prometheus", response_class=Response)
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+
+    @app.get("/metrics", summary="Counters for Prometheus", response_class=Response, responses={200: text})
     async def metrics() -> Response:
         return Response(measures.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
