@@ -2,15 +2,13 @@
 
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
+from service.process import Service
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.split import split_by_fraction
@@ -28,30 +26,11 @@ pytestmark = [
 ]
 
 
-class Service:
-    """A real service in a process of its own."""
-
-    def __init__(self, run: Path):
-        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0"]
-        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if found := re.search(r"running on (http://\S+)", line):
-                self.url = found[1]
-                return
-        raise RuntimeError("the service did not start")
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=30)
-        return self.process.returncode
-
-
 def served(dataset: Dataset, path: Path) -> Iterator[Service]:
     train(dataset, Config.from_dict({}, "recurrency"), path)
     service = Service(path)
     yield service
-    service.stop()
+    assert service.stop() == 0
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +80,18 @@ def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Ser
     assert widths == sorted(widths, reverse=True)
 
 
+def test_what_is_typed_before_the_service_has_answered_stays(page: Page, service: Service):
+    held: list[Route] = []
+    page.route("**/v1/model", lambda route: held.append(route))
+    with page.expect_request("**/v1/model"):
+        page.goto(service.url)
+    page.get_by_label("Subject").fill("Aldoria")
+    for route in held:
+        route.continue_()
+    expect(page.locator("#about")).to_contain_text("small-world")
+    expect(page.get_by_label("Subject")).to_have_value("Aldoria")
+
+
 def test_an_answer_shows_why_over_time_by_mouse_and_by_keyboard(page: Page, service: Service):
     ask(page, service)
     page.get_by_role("button", name=re.compile("Lumeria")).click()
@@ -120,6 +111,32 @@ def test_evidence_whose_share_rounds_to_nothing_is_not_shown(page: Page, service
     expect(page.locator("#reasons li")).to_have_count(1)
     expect(page.locator("#reasons li")).to_contain_text("100.0% — Aldoria held talks with Drovia")
     expect(page.locator("#timeline .fact")).to_have_count(1)
+
+
+def test_the_keyboard_keeps_its_place(page: Page, service: Service):
+    ask(page, service)
+    here = page.locator("#answers").get_by_role("button", name=re.compile("Drovia"))
+    here.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
+    expect(here).to_be_focused()
+    facts = page.locator("#timeline .fact")
+    facts.last.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#changes")).to_contain_text("Without:")
+    expect(page.locator("#whose")).to_be_focused()  # the fact itself is gone
+    page.get_by_role("button", name="Put it back").focus()
+    page.keyboard.press(" ")
+    expect(page.locator("#changes")).to_be_empty()
+    expect(page.locator("#asked")).to_be_focused()
+
+
+def test_what_has_changed_is_said_in_a_sentence_to_who_does_not_see_it(page: Page, service: Service):
+    ask(page, service)
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"^10 answers\. The first: .+, \d+\.\d%\.$"))
+    page.get_by_role("button", name=re.compile("Drovia")).click()
+    expect(page.get_by_role("status")).to_contain_text("Why Drovia? Rank")
+    expect(page.get_by_role("region", name=re.compile("Why Drovia"))).to_be_visible()
 
 
 def test_a_fact_that_is_taken_out_moves_the_answers_and_can_be_put_back_and_linked_to(
@@ -150,6 +167,28 @@ def test_a_wrong_name_is_mended_by_a_suggestion(page: Page, service: Service):
     page.get_by_role("button", name="Aldoria", exact=True).click()
     expect(page.locator("#answers li")).to_have_count(10)
     expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_wrong_name_with_quotes_in_it_is_mended_too(page: Page, service: Service):
+    page.goto(f"{service.url}/?subject=Aldori'a&relation=hold+talks+with")
+    page.get_by_role("button", name="Aldoria", exact=True).click()
+    expect(page.locator("#answers li")).to_have_count(10)
+
+
+def test_no_link_brings_script_or_another_question_than_it_says(page: Page, service: Service):
+    evil = "%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D%27stolen%27%3E"
+    for link in (
+        f"?subject={evil}&relation={evil}&at={evil}&answer={evil}",
+        f"?subject=Aldoria&relation=hold+talks+with&answer={evil}",
+        f'?subject=Aldoria&relation=hold+talks+with&without=[{{"subject":"{evil}"}}]',
+        "?subject=Aldoria&relation=hold+talks+with&without=[[[[1]]],null]",
+    ):
+        page.goto(f"{service.url}/{link}")
+        expect(page.get_by_role("alert")).to_be_visible()
+        assert page.locator("main img").count() == 0
+        assert page.title() == "titer"
+    page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&without=nonsense")
+    expect(page.locator("#answers li")).to_have_count(10)
 
 
 def test_a_name_with_markup_in_it_is_only_a_name(page: Page, tmp_path: Path):

@@ -1,14 +1,21 @@
-"""Whatever the schema allows, and much that it does not: never an error of the server's own."""
+"""Whatever the schema allows, and much that it does not: never an error of the server's own, and never an answer that
+the schema does not describe."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from pydantic import SecretStr
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
 )
@@ -18,34 +25,99 @@ from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
 from titer.training.config import Config
+from titer.training.run import Run
 from titer.training.train import train
 
 TOKEN = "a secret for tests"
 NO_HEALTH_CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
 # That a form is right does not make a name known, so a refusal (422) is no failure.
-CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
+FACT = {**TALKS, "object": "Drovia", "time": "2023-06-01"}
+GOOD: list[tuple[str, str, dict[str, Any]]] = [
+    ("GET", "/healthz", {}),
+    ("GET", "/metrics", {}),
+    ("GET", "/v1/model", {}),
+    ("GET", "/v1/entities", {"params": {"q": "al"}}),
+    ("GET", "/v1/relations", {"params": {"q": "al", "limit": 3}}),
+    ("POST", "/v1/forecast", {"json": {**TALKS, "explain": 2}}),
+    (
+        "POST",
+        "/v1/forecast",
+        {"json": {"questions": [TALKS, {"relation": "accuse", "object": "Nobody"}], "explain": 1}},
+    ),
+    ("POST", "/v1/explain", {"json": {**TALKS, "answer": "Drovia"}}),
+    ("POST", "/v1/what-if", {"json": {**TALKS, "with": [{**FACT, "object": "Newland"}], "explain": 1}}),
+    ("POST", "/v1/facts", {"json": {"facts": [{**FACT, "time": "2023-07-01"}]}}),
+]
 pytestmark = [pytest.mark.xdist_group("schema")]
 
 
 @pytest.fixture(scope="module")
-def api(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory):
-    folder: Path = tmp_path_factory.mktemp("schema")
-    run = train(world_data, Config.from_dict({}, "recurrency"), folder / "run")
+def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("schema") / "run")
+
+
+def application(run: Run, folder: Path, token: str | None) -> FastAPI:
     knowledge = Knowledge(run, store=f"sqlite:///{folder / 'facts.db'}", device="cpu")
-    app = create_app(knowledge, Settings(token=SecretStr(TOKEN)))
-    return schemathesis.openapi.from_asgi("/openapi.json", app, headers={"Authorization": f"Bearer {TOKEN}"})
+    return create_app(knowledge, Settings(token=SecretStr(token)) if token else Settings())
 
 
-def test_no_request_is_answered_by_an_error_of_the_server(api):
-    operations = [result.ok() for result in api.get_all_operations()]
-    assert len(operations) >= 9
-    for operation in operations:
+@contextmanager
+def described(app: FastAPI, token: str | None) -> Iterator[Any]:
+    """A service's own description of itself, as whoever may read it reads it."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    yield schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)
 
-        @settings(max_examples=25, deadline=None, suppress_health_check=NO_HEALTH_CHECKS, database=None)
-        @given(case=operation.as_strategy())
-        def ask(case) -> None:
-            response = case.call(headers={"Authorization": f"Bearer {TOKEN}"})
-            assert response.status_code < 500, (case.as_curl_command(), response.text)
-            case.validate_response(response, checks=CHECKS)
 
-        ask()
+@pytest.mark.parametrize("service", [TOKEN, None], ids=["guarded", "open"])
+def test_no_request_is_answered_by_an_error_of_the_server(trained: Run, tmp_path: Path, service: str | None):
+    headers = {"Authorization": f"Bearer {TOKEN}"} if service else {}
+    with described(application(trained, tmp_path, service), service) as api:
+        operations = [result.ok() for result in api.get_all_operations()]
+        assert len(operations) >= 9
+        for operation in operations:
+
+            @settings(max_examples=25, deadline=None, suppress_health_check=NO_HEALTH_CHECKS, database=None)
+            @given(case=operation.as_strategy())
+            def ask(case) -> None:
+                response = case.call(headers=headers)
+                assert response.status_code < 500, (case.as_curl_command(), response.text)
+                case.validate_response(response, checks=CHECKS)
+
+            ask()
+
+
+@pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}], ids=["none", "wrong"])
+def test_without_the_token_every_request_is_refused_as_described(trained: Run, tmp_path: Path, sent: dict[str, str]):
+    with described(application(trained, tmp_path, TOKEN), TOKEN) as api:
+        for operation in (result.ok() for result in api.get_all_operations()):
+
+            @settings(max_examples=5, deadline=None, suppress_health_check=NO_HEALTH_CHECKS, database=None)
+            @given(case=operation.as_strategy())
+            def ask(case) -> None:
+                case.headers = {}
+                response = case.call(headers=sent)
+                assert response.status_code == (200 if case.path == "/healthz" else 401)
+                case.validate_response(response, checks=CHECKS)
+
+            ask()
+
+
+def test_every_route_gives_what_it_is_described_to_give(trained: Run, tmp_path: Path):
+    app = application(trained, tmp_path, TOKEN)
+    with described(app, TOKEN) as api, TestClient(app, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        for method, path, request in GOOD:
+            response = client.request(method, path, **request)
+            assert response.status_code == 200, (path, response.text)
+            api[path][method].validate_response(response)
+        routes = {(one.method.upper(), one.path) for one in (result.ok() for result in api.get_all_operations())}
+        assert routes == {(method, path) for method, path, _ in GOOD}
+        assert api.raw_schema["security"]
+        assert api.raw_schema["paths"]["/healthz"]["get"]["security"] == []

@@ -16,6 +16,7 @@ from titer.training.train import train
 
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
 TOKEN = "a secret for tests"
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +190,7 @@ class TestSafety:
     def test_errors_have_one_shape(self, client: TestClient):
         assert error(client.get("/nowhere"))["code"] == "not_found"
         assert error(client.get("/v1/forecast"))["code"] == "wrong_method"
-        assert client.post("/v1/forecast", content=b"{").status_code == 422
+        assert error(client.post("/v1/forecast", content=b"{", headers=JSON))["code"] == "not_json"
 
     def test_a_request_that_takes_too_long_is_ended(self, knowledge: Knowledge):
         with TestClient(create_app(knowledge, Settings(request_seconds=1e-6))) as client:

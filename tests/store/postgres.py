@@ -32,8 +32,21 @@ def programs() -> Path | None:
 class Server:
     """A server that listens on a socket in a folder of its own, and its stores."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, command: list[Any], user: dict[str, Any]):
+        self.folder, self._command, self._user = folder, command, user
+        self._process: subprocess.Popen[Any] | None = None
+
+    def start(self) -> None:
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=self.folder, **self._user)
+        self._process = process
+        _wait(self, process)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)  # a fast shutdown
+            self._process.wait(30)
+            self._process = None
 
     def url(self, options: str = "") -> str:
         return f"postgresql://tester@/postgres?host={self.folder}{options}"
@@ -57,7 +70,7 @@ def server() -> Iterator[Server]:
         pytest.skip("PostgreSQL's programs (initdb, postgres) are not installed")
     # Not pytest's own folder, which other users may not enter; and short, for the name of a socket.
     folder = Path(tempfile.mkdtemp(prefix="titer-pg-"))
-    process = None
+    running = None
     try:
         user = _give_away(folder)
         data = folder / "data"
@@ -67,14 +80,12 @@ def server() -> Iterator[Server]:
         assert done.returncode == 0, done.stderr.decode()
         options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         command = [bin / "postgres", "-D", data, "-k", folder, *options]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **user)
-        _wait(Server(folder), process)
-        yield Server(folder)
+        running = Server(folder, command, user)
+        running.start()
+        yield running
     finally:
-        if process is not None:
-            process.send_signal(signal.SIGINT)  # a fast shutdown
-            process.wait(30)
+        if running is not None:
+            running.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

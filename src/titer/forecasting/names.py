@@ -2,11 +2,18 @@
 
 import unicodedata
 from difflib import get_close_matches
+from functools import cached_property
 from heapq import nsmallest
+
+import numpy as np
 
 from titer.errors import UnknownNameError
 
 MOST_SUGGESTIONS = 5
+MOST_COMPARED = 200
+"""Names that are compared letter by letter with one that nobody has: those whose letters are most alike."""
+LETTERS = 64
+"""Kinds of letters that are told apart for that."""
 MOST_REMEMBERED = 10_000
 """Names typed otherwise than they are written, or of nobody, that are not looked for again."""
 
@@ -77,7 +84,29 @@ class NameIndex:
 
     def _suggestions(self, wanted: str) -> list[str]:
         """Names that are spelled alike, then names that have it in the middle."""
-        close = get_close_matches(wanted, self._simple, MOST_SUGGESTIONS, cutoff=0.6)
+        close = get_close_matches(wanted, self._alike(wanted), MOST_SUGGESTIONS, cutoff=0.6)
         inside = [simple for simple in self._simple if wanted in simple]
         ordered = dict.fromkeys([*close[:2], *inside, *close])
         return [self.names[self._simple[simple][0]] for simple in list(ordered)[:MOST_SUGGESTIONS]]
+
+    def _alike(self, wanted: str) -> list[str]:
+        """Names that share most letters with another, in whatever order: the others cannot be spelled like it.
+
+        2 · (letters in common) / (letters of both) is a bound on how alike two names are spelled.
+        """
+        common = np.minimum(self._letters, _letters([wanted])).sum(axis=1)
+        bound = 2.0 * common / (self._letters.sum(axis=1) + len(wanted))
+        names = list(self._simple)
+        return [names[i] for i in np.argsort(-bound, kind="stable")[:MOST_COMPARED]]
+
+    @cached_property
+    def _letters(self) -> np.ndarray:
+        return _letters(list(self._simple))
+
+
+def _letters(names: list[str]) -> np.ndarray:
+    """How often each kind of letter is in each name. (names, LETTERS)"""
+    letters = np.frombuffer("".join(names).encode("utf-32-le", "surrogatepass"), dtype=np.uint32) % LETTERS
+    whose = np.repeat(np.arange(len(names)), [len(name) for name in names])
+    counts = np.bincount(whose * LETTERS + letters, minlength=len(names) * LETTERS)
+    return counts.reshape(len(names), LETTERS).astype(np.uint16)

@@ -1,5 +1,6 @@
 """The service itself."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -7,16 +8,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
-from fastapi.responses import FileResponse, HTMLResponse
-from fastapi.staticfiles import StaticFiles
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
 
 from titer import __version__, report
 from titer.forecasting.forecast import Answer, Forecast, Unanswered
 from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
-from titer.service import guard, problems
+from titer.service import problems
 from titer.service.batching import Batcher
-from titer.service.documentation import documentation
+from titer.service.documentation import describe_token, documentation
+from titer.service.guard import Guard
 from titer.service.knowledge import Knowledge
 from titer.service.measures import Measures
 from titer.service.problems import ProblemError
@@ -48,12 +50,14 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         403: "Facts cannot be added here.",
         413: "The body is too large.",
         422: "The request makes no sense; the message says why.",
-        503: "Busy, or too slow.",
+        500: "The service's own fault.",
+        503: "Busy, too slow, or without its database.",
     }.items()
 }
 MOST_NAMES = 50
 PAGE = Path(__file__).parent / "page"
 REPORT_STYLE = Path(report.__file__).parent / "style.css"
+MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 
 
 def create_app(knowledge: Knowledge, settings: Settings | None = None) -> FastAPI:
@@ -76,14 +80,16 @@ def create_app(knowledge: Knowledge, settings: Settings | None = None) -> FastAP
         lifespan=lifespan,
         docs_url=None,  # those pages fetch scripts from elsewhere; /docs is written below
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would name whatever host the request does
         responses=ERRORS,
     )
     problems.install(app)
-    app.middleware("http")(guard.watch(settings, measures))
-    app.add_middleware(guard.BodyLimit, most_bytes=settings.most_bytes)
+    app.add_middleware(Guard, settings=settings, measures=measures)
     _add_questions(app, knowledge, settings)
     _add_facts(app, knowledge, settings, measures)
     _add_about(app, knowledge, measures)
+    if settings.token is not None:
+        describe_token(app)
     return app
 
 
@@ -96,6 +102,7 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
             ("top", top, settings.most_answers),
             ("explain", explain, settings.most_evidence),
             ("questions", questions, settings.most_questions),
+            ("answers with evidence, top for each question,", bool(explain) * questions * top, settings.most_explained),
         ):
             if value > most:
                 raise ProblemError(422, "too_much", f"{name} may be at most {most}, not {value}")
@@ -112,10 +119,10 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
     @app.post("/v1/explain", summary="Why an answer has its probability")
     async def explain(asked: ExplainIn) -> AnswerOut:
         check(explain=asked.limit)
-        forecaster = knowledge.forecaster()
         without, with_ = _facts(asked.without), _facts(asked.with_)
 
         def work() -> Answer:
+            forecaster = knowledge.forecaster()
             return forecaster.explain(_question(asked), asked.answer, limit=asked.limit, without=without, with_=with_)
 
         return AnswerOut.model_validate((await batcher().alone(work)).to_dict())
@@ -123,10 +130,10 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
     @app.post("/v1/what-if", summary="Answer as if some facts had not happened, or others had")
     async def what_if(asked: WhatIfIn) -> WhatIfOut:
         check(asked.top, asked.explain)
-        forecaster = knowledge.forecaster()
         without, with_ = _facts(asked.without), _facts(asked.with_)
 
         def work() -> WhatIf:
+            forecaster = knowledge.forecaster()
             return forecaster.what_if(
                 _question(asked), without=without, with_=with_, top=asked.top, explain=asked.explain
             )
@@ -137,13 +144,13 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
     async def entities(
         q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MOST_NAMES)] = 10
     ) -> NamesOut:
-        return NamesOut(names=knowledge.forecaster().entities.completions(q, limit))
+        return await asyncio.to_thread(lambda: NamesOut(names=knowledge.forecaster().entities.completions(q, limit)))
 
     @app.get("/v1/relations", summary="Relations whose names begin with, or have, a text")
     async def relations(
         q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MOST_NAMES)] = 10
     ) -> NamesOut:
-        return NamesOut(names=knowledge.forecaster().relations.completions(q, limit))
+        return await asyncio.to_thread(lambda: NamesOut(names=knowledge.forecaster().relations.completions(q, limit)))
 
 
 def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures: Measures) -> None:
@@ -155,7 +162,7 @@ def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures:
             raise ProblemError(422, "too_much", f"at most {settings.most_facts:,} facts in one request")
         rows = [fact.model_dump() for fact in sent.facts]
         batcher: Batcher = request.app.state.batcher
-        added = await batcher.alone(partial(knowledge.add, rows, backfill=sent.backfill))
+        added = await batcher.write(partial(knowledge.add, rows, backfill=sent.backfill))
         measures.facts.inc(added.num_added)
         return AddedOut(
             added=added.num_added,
@@ -167,47 +174,55 @@ def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures:
 
 
 def _add_about(app: FastAPI, knowledge: Knowledge, measures: Measures) -> None:
-    @app.get("/healthz", summary="Whether the service is there")
+    @app.get("/healthz", summary="Whether the service is there", openapi_extra={"security": []})
     async def healthz() -> HealthOut:
         return HealthOut(status="ok")
 
     @app.get("/v1/model", summary="What answers, and what it knows")
     async def model() -> ModelOut:
-        run, forecaster = knowledge.run, knowledge.forecaster()
-        history, axis = forecaster.history, forecaster.axis
-        keep = ("split", "queries", "protocol", "metrics", "calibration")
-        return ModelOut(
-            model=run.config.model_name,
-            dataset=run.dataset.name,
-            checksum=run.dataset.checksum,
-            entities=history.vocabulary.num_entities,
-            relations=history.vocabulary.num_relations,
-            facts=history.num_edges // 2,
-            first=axis.label(history.first_time),
-            last=axis.label(forecaster.last_time),
-            next=axis.label(forecaster.last_time + 1),
-            temperature=forecaster.model.temperature,
-            config=run.config.to_dict(),
-            evaluations=[{key: found[key] for key in keep if key in found} for found in run.evaluations],
-        )
+        return await asyncio.to_thread(_about, knowledge)
 
-    @app.get("/metrics", summary="Counters for Prometheus", response_class=Response)
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+
+    @app.get("/metrics", summary="Counters for Prometheus", response_class=Response, responses={200: text})
     async def metrics() -> Response:
         return Response(measures.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
+    # Read once: no path from a request ever reaches the file system.
+    files = {path.name: path for path in PAGE.iterdir() if path.suffix in MEDIA_TYPES} | {"report.css": REPORT_STYLE}
+    pages = {name: (path.read_bytes(), MEDIA_TYPES[path.suffix]) for name, path in files.items()}
+
     @app.get("/", include_in_schema=False)
-    async def page() -> FileResponse:
-        return FileResponse(PAGE / "index.html")
-
-    @app.get("/page/report.css", include_in_schema=False)
-    async def report_style() -> FileResponse:
-        return FileResponse(REPORT_STYLE)
-
-    app.mount("/page", StaticFiles(directory=PAGE), name="page")
+    @app.get("/page/{name}", include_in_schema=False)
+    async def page(name: str = "index.html") -> Response:
+        if name not in pages:
+            raise HTTPException(404)
+        content, media_type = pages[name]
+        return Response(content, media_type=media_type)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
         return HTMLResponse(documentation(app.openapi()))
+
+
+def _about(knowledge: Knowledge) -> ModelOut:
+    run, forecaster = knowledge.run, knowledge.forecaster()
+    history, axis = forecaster.history, forecaster.axis
+    keep = ("split", "queries", "protocol", "metrics", "calibration")
+    return ModelOut(
+        model=run.config.model_name,
+        dataset=run.dataset.name,
+        checksum=run.dataset.checksum,
+        entities=history.vocabulary.num_entities,
+        relations=history.vocabulary.num_relations,
+        facts=history.num_edges // 2,
+        first=axis.label(history.first_time),
+        last=axis.label(forecaster.last_time),
+        next=axis.label(forecaster.last_time + 1),
+        temperature=forecaster.model.temperature,
+        config=run.config.to_dict(),
+        evaluations=[{key: found[key] for key in keep if key in found} for found in run.evaluations],
+    )
 
 
 def _question(asked: QuestionIn) -> Question:

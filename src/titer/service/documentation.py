@@ -4,9 +4,25 @@ import json
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from fastapi import FastAPI
+
 from titer.report.elements import document, el, table
 
 METHODS = ("get", "post")
+BEARER = {"token": {"type": "http", "scheme": "bearer", "description": "The token that the service was started with."}}
+
+
+def describe_token(app: FastAPI) -> None:
+    """Let the description of a service say that everything needs its token; a route may say that it does not."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        described = plain()
+        described["components"]["securitySchemes"] = BEARER
+        described["security"] = [{"token": []}]
+        return described
+
+    app.openapi = openapi  # how FastAPI lets a description be changed
 
 
 def documentation(openapi: dict[str, Any]) -> str:

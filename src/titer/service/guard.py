@@ -1,12 +1,14 @@
-"""What stands before every request: its size, its time, its token, and the headers of the answer."""
+"""What stands before every request: its token, its size, its time, and the headers of the answer."""
 
 import asyncio
 import hmac
+import logging
 import time
 from base64 import b64decode
-from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
-from fastapi import Request, Response
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from titer.service.measures import Measures
@@ -17,95 +19,143 @@ OPEN = "/healthz"
 """Where nobody needs a token, so that whoever starts the service can see that it lives."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
 }
+log = logging.getLogger("uvicorn.error")
 
 
-class BodyLimit:
-    """Turns away a body that is too large, however it is sent, before it fills memory."""
+class Guard:
+    """The outermost of all: whatever happens behind it, the answer has one shape, and the headers of safety."""
 
-    def __init__(self, app: ASGIApp, most_bytes: int):
-        self.app, self.most_bytes = app, most_bytes
+    def __init__(self, app: ASGIApp, settings: Settings, measures: Measures):
+        self.app, self.settings, self.measures = app, settings, measures
+        self._num_open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and count what it sends."""
+        """Let a request through, or say why not."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        message = f"a request may have {self.most_bytes:,} bytes; send less at a time"
-        refusal = answer(413, "too_large", message, headers=HEADERS)
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > self.most_bytes:
-            await refusal(scope, receive, send)
+        started = time.perf_counter()
+        reply = _Reply(scope["method"], send)
+        # Whoever may ask for something may also ask what they would get.
+        scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        self._num_open += 1
+        try:
+            refusal = await self._pass_on(scope, receive, reply)
+            if refusal is not None:
+                await refusal(scope, receive, reply)
+        finally:
+            self._num_open -= 1
+            # The pattern of the route, not the address itself, which anyone can make up.
+            route = getattr(scope.get("route"), "path", "other")
+            self.measures.requests.labels(route, reply.status).inc()
+            self.measures.seconds.labels(route).observe(time.perf_counter() - started)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, reply: "_Reply") -> Response | None:
+        """What to answer instead, if the request cannot be answered as it should be."""
+        body = _Body(receive, self.settings.most_bytes)
+        try:
+            self._check(scope)
+            body.check_length(Headers(scope=scope).get("content-length", ""))
+            async with asyncio.timeout(self.settings.request_seconds):
+                await self.app(scope, body, reply.unless(body))
+            return body.problem and body.problem.response()
+        except ProblemError as problem:
+            return problem.response()
+        except TimeoutError:
+            message = f"this took longer than {self.settings.request_seconds:g} seconds; ask for less, or again later"
+            late = ProblemError(503, "too_slow", message, {"Retry-After": "1"})
+            return late.response() if not reply.begun else None
+        except Exception:
+            # What went wrong is for whoever runs the service, not for whoever asks.
+            log.exception("an error of the service's own, at %s", getattr(scope.get("route"), "path", "no route"))
+            message = "something went wrong inside the service, which has been logged; try again, or ask its operator"
+            return answer(500, "internal", message) if not reply.begun else None
+
+    def _check(self, scope: Scope) -> None:
+        # The path alone: a URL would be put together from headers that the client chooses.
+        if scope["path"] == OPEN:
             return
-        received, refused = 0, False
-
-        async def counted() -> Message:
-            nonlocal received
-            part = await receive()
-            received += len(part.get("body", b""))
-            if received > self.most_bytes:
-                raise ProblemError(413, "too_large", message)
-            return part
-
-        async def answered(part: Message) -> None:
-            nonlocal refused
-            # Whatever was made of half a body is not the answer.
-            if received <= self.most_bytes:
-                await send(part)
-            elif not refused:
-                refused = True
-                await refusal(scope, receive, send)
-
-        await self.app(scope, counted, answered)
+        if self.settings.token is not None:
+            token = self.settings.token.get_secret_value().encode(errors="surrogateescape")
+            if not hmac.compare_digest(given_token(Headers(scope=scope).get("authorization", "")), token):
+                message = "send the service's token as 'Authorization: Bearer TOKEN', or as the password of any user"
+                realm = {"WWW-Authenticate": 'Basic realm="titer", charset="UTF-8"'}
+                raise ProblemError(401, "needs_token", message, realm)
+        if self._num_open > self.settings.most_requests:
+            raise ProblemError(503, "busy", "too many requests at once; try again in a moment", {"Retry-After": "1"})
 
 
-def given_token(request: Request) -> str:
+class _Body:
+    """A request's body, up to a size, however it is sent."""
+
+    def __init__(self, receive: Receive, most_bytes: int):
+        self.receive, self.most_bytes = receive, most_bytes
+        self.num_bytes = 0
+        self.problem: ProblemError | None = None
+
+    def check_length(self, declared: str) -> None:
+        """Turn away a body that says itself that it is too large, before any of it is read."""
+        if declared.isdecimal() and int(declared) > self.most_bytes:
+            raise self._too_large()
+
+    async def __call__(self) -> Message:
+        part = await self.receive()
+        self.num_bytes += len(part.get("body", b""))
+        if self.num_bytes > self.most_bytes:
+            self.problem = self._too_large()
+            raise self.problem
+        return part
+
+    def _too_large(self) -> ProblemError:
+        return ProblemError(413, "too_large", f"a request may have {self.most_bytes:,} bytes; send less at a time")
+
+
+class _Reply:
+    """An answer on its way: adds the headers of safety, and knows what was said."""
+
+    def __init__(self, method: str, send: Send):
+        self.method, self.send = method, send
+        self.status = int(HTTPStatus.INTERNAL_SERVER_ERROR)
+        self.begun = False
+
+    async def __call__(self, part: Message) -> None:
+        if part["type"] == "http.response.start":
+            self.begun, self.status = True, part["status"]
+            headers = MutableHeaders(raw=list(part.get("headers", [])))
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            part = {**part, "headers": headers.raw}
+        elif self.method == "HEAD":
+            part = {**part, "body": b""}
+        await self.send(part)
+
+    def unless(self, body: _Body) -> Send:
+        """Says nothing once a body was too large: what was made of half of it is not the answer."""
+
+        async def send(part: Message) -> None:
+            if body.problem is None:
+                await self(part)
+
+        return send
+
+
+def given_token(authorization: str) -> bytes:
     """The token of a request: as a bearer of it, or as the password that a browser asks for."""
-    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    kind, _, given = authorization.partition(" ")
+    raw = given.strip().encode("latin-1")  # which is how headers are read: these are the bytes that were sent
     if kind.lower() == "basic":
         try:
-            return b64decode(given, validate=True).decode().partition(":")[2]
+            return b64decode(raw, validate=True).partition(b":")[2]
         except ValueError:
-            return ""
-    return given.strip() if kind.lower() == "bearer" else ""
-
-
-def check_token(request: Request, settings: Settings) -> None:
-    """With a token set, everything but ``/healthz`` needs it; compared in constant time."""
-    if settings.token is None or request.url.path == OPEN:
-        return
-    if not hmac.compare_digest(given_token(request).encode(), settings.token.get_secret_value().encode()):
-        message = "send the service's token as 'Authorization: Bearer TOKEN', or as the password of any user"
-        raise ProblemError(401, "needs_token", message, {"WWW-Authenticate": 'Basic realm="titer", charset="UTF-8"'})
-
-
-def watch(settings: Settings, measures: Measures) -> Callable[..., Awaitable[Response]]:
-    """A middleware that bounds the time of a request, measures it, and adds the headers of safety."""
-
-    async def middleware(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        started = time.perf_counter()
-        try:
-            check_token(request, settings)
-            async with asyncio.timeout(settings.request_seconds):
-                response = await call_next(request)
-        except TimeoutError:
-            message = f"this took longer than {settings.request_seconds:g} seconds; ask for less, or again later"
-            response = answer(503, "too_slow", message, headers={"Retry-After": "1"})
-        except ProblemError as problem:
-            response = answer(problem.status, problem.code, problem.message, headers=problem.headers)
-        route = request.scope.get("route")
-        name = getattr(route, "path", "other")  # not the address itself, which anyone can make up
-        measures.requests.labels(name, response.status_code).inc()
-        measures.seconds.labels(name).observe(time.perf_counter() - started)
-        for header, value in HEADERS.items():
-            response.headers.setdefault(header, value)
-        return response
-
-    return middleware
+            return b""
+    return raw if kind.lower() == "bearer" else b""

@@ -4,6 +4,7 @@ from threading import Lock
 from typing import Any
 
 from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.question import Question
 from titer.store.adding import add_records
 from titer.store.facts import Added, FactStore
 from titer.store.live import LiveHistory
@@ -27,6 +28,12 @@ class Knowledge:
             if history is not self._forecaster.history:
                 self._forecaster = self._forecaster.on(history)
             return self._forecaster
+
+    def warm(self) -> None:
+        """Answer a question that nobody asked."""
+        forecaster = self.forecaster()
+        known = forecaster.vocabulary
+        list(forecaster.ask_many([Question(known.entities[0], known.relations[0])]))
 
     def add(self, facts: list[dict[str, Any]], *, backfill: bool) -> Added:
         """Store facts; when this returns they are on disk, and in force for the next question."""

@@ -1,6 +1,6 @@
 """What the service counts about itself, for Prometheus."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -22,6 +22,7 @@ class Measures:
             buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
             registry=self.registry,
         )
+        self.waiting = Gauge("titer_waiting_questions", "Questions that wait for the model.", registry=self.registry)
         self.facts = Counter("titer_facts_added", "Facts taken in.", registry=self.registry)
 
     def page(self) -> bytes:

@@ -1,5 +1,6 @@
 """Errors in one shape that says what to do."""
 
+import logging
 from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
@@ -7,9 +8,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from titer.errors import TiterError, UnknownNameError
+from titer.errors import StoreError, TiterError, UnknownNameError
 
 MOST_DETAILS = 20
+LONGEST_DETAIL = 1200
+MESSAGES = {
+    400: ("not_json", "the body cannot be read; send JSON in UTF-8"),
+    404: ("not_found", "there is nothing here; /docs lists what there is"),
+    405: ("wrong_method", "that cannot be done here; the header Allow says what can, and /docs lists all there is"),
+}
+log = logging.getLogger("uvicorn.error")
 
 
 class ProblemError(Exception):
@@ -18,6 +26,10 @@ class ProblemError(Exception):
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None):
         super().__init__(message)
         self.status, self.code, self.message, self.headers = status, code, message, headers
+
+    def response(self) -> JSONResponse:
+        """The same as a response."""
+        return answer(self.status, self.code, self.message, headers=self.headers)
 
 
 def answer(
@@ -30,8 +42,15 @@ def answer(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """An error as a response."""
-    body = {"code": code, "message": message, "suggestions": suggestions or [], "details": details or []}
+    details = [_readable(line) for line in (details or [])[:MOST_DETAILS]]
+    body = {"code": code, "message": _readable(message), "suggestions": suggestions or [], "details": details}
     return JSONResponse({"error": body}, status_code=status, headers=dict(headers or {}))
+
+
+def _readable(text: str) -> str:
+    """What a request sends may be long, and have half a character in it; both may be quoted."""
+    short = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"
+    return short.encode(errors="replace").decode()
 
 
 def install(app: FastAPI) -> None:
@@ -39,25 +58,34 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(ProblemError)
     async def _(_: Request, problem: ProblemError) -> JSONResponse:
-        return answer(problem.status, problem.code, problem.message, headers=problem.headers)
+        return problem.response()
 
     @app.exception_handler(UnknownNameError)
     async def _(_: Request, error: UnknownNameError) -> JSONResponse:
         return answer(422, "unknown_name", str(error).splitlines()[0], suggestions=error.suggestions)
 
+    @app.exception_handler(StoreError)
+    async def _(_: Request, error: StoreError) -> JSONResponse:
+        # Where the database is and what ails it is not for everyone; nothing in the request can mend it.
+        log.error("%s", error)
+        message = "the database of added facts cannot be used at the moment; try again later, or ask the operator"
+        return answer(503, "no_store", message, headers={"Retry-After": "5"})
+
     @app.exception_handler(TiterError)
     async def _(_: Request, error: TiterError) -> JSONResponse:
-        first, *rest = str(error).splitlines()
-        return answer(422, "cannot_answer", first, details=rest[:MOST_DETAILS])
+        first, *rest = str(error).splitlines() or [type(error).__name__]
+        return answer(422, "cannot_answer", first, details=rest)
 
     @app.exception_handler(RequestValidationError)
     async def _(_: Request, error: RequestValidationError) -> JSONResponse:
-        details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
-        message = "the request does not have the form that /docs describes"
-        return answer(422, "bad_request", message, details=details[:MOST_DETAILS])
+        found = error.errors()
+        details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in found]
+        if any(one["type"] == "json_invalid" for one in found):
+            return answer(400, *MESSAGES[400], details=details)
+        message = "the request does not have the form that /docs describes; a body is JSON, sent as application/json"
+        return answer(422, "bad_request", message, details=details)
 
     @app.exception_handler(HTTPException)
     async def _(_: Request, error: HTTPException) -> JSONResponse:
-        codes = {404: "not_found", 405: "wrong_method"}
-        message = {404: "there is nothing here; /docs lists what there is"}.get(error.status_code, str(error.detail))
-        return answer(error.status_code, codes.get(error.status_code, "error"), message, headers=error.headers)
+        code, message = MESSAGES.get(error.status_code, ("error", str(error.detail)))
+        return answer(error.status_code, code, message, headers=error.headers)

@@ -1,34 +1,50 @@
 """Runs the service."""
 
+import signal
 from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
+from titer.errors import ConfigError, TiterError
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
 from titer.training.run import Run
 
-SHUTDOWN_SECONDS = 20
-"""How long requests that have begun may take to end when the service is stopped."""
+MOST_CONNECTIONS = 4000
+"""More are turned away by the server itself, without a word; open requests are bounded long before."""
 
 
 def run_server(run: Path, *, host: str, port: int, store: str | None, token: str | None, device: str) -> None:
     """Serve until told to stop; what has begun is finished first."""
-    settings = Settings(token=SecretStr(token)) if token else Settings()
-    app = create_app(Knowledge(Run(run), store=store, device=device), settings)
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_level="info",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        limit_concurrency=1000,
-    )
-    # Ctrl-C is how the service is told to stop; it has finished what it had begun by then.
+    # Both ways to stop it mean the same, also before it listens. The server hands them on when it has ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run()
+        settings = read_settings(token)
+        app = create_app(Knowledge(Run(run), store=store, device=device), settings)
+        config = uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            log_level="info",
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=int(settings.request_seconds) + 5,
+            limit_concurrency=MOST_CONNECTIONS,
+        )
+        server = uvicorn.Server(config)
+        server.run()
+        if not server.started:
+            raise TiterError("the service could not be started")
+
+
+def read_settings(token: str | None) -> Settings:
+    """Settings from the environment, with a token that was given otherwise."""
+    try:
+        return Settings() if token is None else Settings(token=SecretStr(token))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(f"{'.'.join(map(str, first['loc']))} cannot be set to that: {first['msg']}") from None

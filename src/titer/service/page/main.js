@@ -4,7 +4,7 @@ import { call, names } from "./api.js";
 import { el, percent, svg } from "./elements.js";
 import { draw } from "./timeline.js";
 
-const TOP = 10, EVIDENCE = 8, FIELDS = ["subject", "relation", "object", "at"];
+const TOP = 10, EVIDENCE = 8, FIELDS = ["subject", "relation", "object", "at"], STATE = [...FIELDS, "answer"];
 const SHOWN = 0.0005; // a smaller share of the evidence would be written 0.0%
 const $ = (id) => document.getElementById(id);
 let latest = 0; // only the latest question may write to the page
@@ -12,7 +12,7 @@ let latest = 0; // only the latest question may write to the page
 // The state of the page is its address.
 const state = () => {
   const found = new URLSearchParams(location.search);
-  const read = Object.fromEntries([...FIELDS, "answer"].map((key) => [key, found.get(key) ?? ""]));
+  const read = Object.fromEntries(STATE.map((key) => [key, found.get(key) ?? ""]));
   let without = [];
   try { without = JSON.parse(found.get("without") ?? "[]"); } catch { /* a broken link asks the plain question */ }
   return { ...read, without: Array.isArray(without) ? without : [] };
@@ -20,7 +20,7 @@ const state = () => {
 
 function go(next) {
   const address = new URLSearchParams();
-  for (const key of [...FIELDS, "answer"]) if (next[key]) address.set(key, next[key]);
+  for (const key of STATE) if (next[key]) address.set(key, next[key]);
   if (next.without?.length) address.set("without", JSON.stringify(next.without));
   history.pushState(null, "", `?${address}`);
   show();
@@ -29,8 +29,20 @@ function go(next) {
 const question = ({ subject, relation, object, at }) =>
   ({ relation, ...(subject && { subject }), ...(object && { object }), ...(at && { at }) });
 
+// What is drawn anew must not take the place from whoever goes by keyboard: it is the same button again, or the heading.
+function focused() {
+  const here = document.activeElement, part = here?.closest("#answers, #changes, #timeline");
+  return part && { part: part.id, key: here.dataset.key };
+}
+
+function refocus(held) {
+  if (!held || document.activeElement !== document.body) return;
+  const same = [...$(held.part).querySelectorAll("[data-key]")].find((one) => one.dataset.key === held.key);
+  (same ?? $(held.part === "timeline" && !$("why").hidden ? "whose" : "asked")).focus();
+}
+
 async function show() {
-  const wanted = state(), mine = ++latest;
+  const wanted = state(), mine = ++latest, held = focused();
   for (const key of FIELDS) $(key).value = wanted[key];
   if (!wanted.relation) { $("result").hidden = $("why").hidden = true; return; }
   document.body.setAttribute("aria-busy", "true");
@@ -42,6 +54,7 @@ async function show() {
     $("problem").hidden = true;
     showAnswers(found, wanted);
     await showWhy(found, wanted, mine);
+    if (mine === latest) refocus(held);
   } catch (error) {
     if (mine === latest) showProblem(error);
   } finally {
@@ -53,21 +66,23 @@ function showAnswers({ after, moves, without }, wanted) {
   $("asked").textContent = `${after.subject ?? "?"} — ${after.relation} — ${after.object ?? "?"}, ${after.time}`;
   $("horizon").textContent = [after.horizon, after.caution].filter(Boolean).join(". ");
   $("changes").replaceChildren(...without.map((fact, i) => el("p", {}, "Without: ", fact.sentence, ". ",
-    el("button", { type: "button", click: () => go({ ...wanted, without: wanted.without.filter((_, j) => j !== i) }) }, "Put it back"))));
+    el("button", { type: "button", "data-key": fact.sentence, click: () => go({ ...wanted, without: wanted.without.filter((_, j) => j !== i) }) }, "Put it back"))));
   const before = new Map(moves.map((move) => [move.entity, move.rank_before]));
   $("answers").replaceChildren(...after.answers.map((answer) => row(answer, before, wanted)));
   if (!after.answers.length) $("answers").append(el("li", {}, "Nothing that was known before this time speaks for anyone."));
   $("result").hidden = false;
+  const [best] = after.answers;
+  $("said").textContent = best ? `${after.answers.length} answers. The first: ${best.entity}, ${percent(best.probability)}.` : "No answers.";
 }
 
 function row(answer, before, wanted) {
   const old = before.get(answer.entity), moved = before.size ? (old ?? Infinity) - answer.rank : 0;
-  const change = moved > 0 ? el("span", { class: "number up" }, old ? `▲ ${moved}` : "new")
-    : moved < 0 ? el("span", { class: "number down" }, `▼ ${-moved}`) : el("span", {});
+  const change = moved > 0 ? el("span", { class: "number up", role: "img", "aria-label": old ? `up ${moved}` : "new" }, old ? `▲ ${moved}` : "new")
+    : moved < 0 ? el("span", { class: "number down", role: "img", "aria-label": `down ${-moved}` }, `▼ ${-moved}`) : el("span", {});
   const bar = svg("svg", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
     svg("rect", { width: Math.max(0.4, 100 * answer.probability), height: 4 }));
   return el("li", {}, el("button", {
-    type: "button", "aria-pressed": String(answer.entity === wanted.answer),
+    type: "button", "data-key": answer.entity, "aria-pressed": String(answer.entity === wanted.answer),
     click: () => go({ ...wanted, answer: answer.entity }),
   }, el("span", { class: "number" }, `${answer.rank}.`), el("span", { class: "name" }, answer.entity), bar,
   el("span", { class: "number" }, percent(answer.probability)), change));
@@ -87,12 +102,15 @@ async function showWhy({ after }, wanted, mine) {
   $("timeline").replaceChildren(...(paths.length ? [draw(paths, start, found.entity, after.time, without)] : []));
   $("reasons").replaceChildren(...reasons.map((reason) => el("li", {}, `${percent(reason.share)} — ${reason.text}`)));
   $("why").hidden = false;
+  $("said").textContent += ` ${$("whose").textContent}.`;
 }
 
 function showProblem(error) {
   const wanted = state();
   $("result").hidden = $("why").hidden = true;
-  const wrong = FIELDS.find((key) => wanted[key] && error.message.includes(`'${wanted[key]}'`));
+  // The service quotes the name that nobody has; a shorter one may be part of it.
+  const [wrong] = STATE.filter((key) => wanted[key] && error.message.includes(wanted[key]))
+    .sort((a, b) => wanted[b].length - wanted[a].length);
   $("problem").replaceChildren(el("p", {}, error.message), ...(error.details ?? []).map((line) => el("p", {}, line)),
     ...(error.suggestions ?? []).map((name) => el("button", {
       type: "button", click: () => go({ ...wanted, ...(wrong && { [wrong]: name }) }),
@@ -119,6 +137,7 @@ $("question").addEventListener("submit", (event) => {
   go(Object.fromEntries(FIELDS.map((key) => [key, $(key).value.trim()])));
 });
 addEventListener("popstate", show);
+show(); // at once: what is typed while the service is looked for must stay
 
 try {
   const about = await call("/v1/model");
@@ -126,6 +145,5 @@ try {
   $("at").placeholder = about.next;
 } catch (error) {
   $("about").textContent = "";
-  showProblem(error);
+  if (!state().relation) showProblem(error); // a question says it itself
 }
-show();

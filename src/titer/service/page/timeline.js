@@ -59,7 +59,7 @@ function arc({ fact, from, to, share }, x, down, onFact) {
     event.preventDefault();
     onFact(fact);
   };
-  return svg("g", { class: "fact", tabindex: 0, role: "button", "aria-label": `Without this: ${words}`, click: choose, keydown: choose },
+  return svg("g", { class: "fact", tabindex: 0, role: "button", "data-key": words, "aria-label": `Without this: ${words}`, click: choose, keydown: choose },
     svg("title", {}, words),
     svg("path", { class: "touch", d: line }),
     svg("path", { class: "arc", d: line, "stroke-width": 1 + 7 * share }),

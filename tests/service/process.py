@@ -1,0 +1,46 @@
+"""A real service in a process of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+
+import httpx2
+
+
+class Service:
+    """Started when made; everything it says is kept."""
+
+    def __init__(self, run: Path, *options: str, **environment: str):
+        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0", *options]
+        quiet = {name: value for name, value in os.environ.items() if not name.startswith("TITER_")}
+        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**quiet, **environment})
+        assert self.process.stderr is not None
+        self.said: list[str] = []
+        for line in self.process.stderr:
+            self.said.append(line)
+            if found := re.search(r"running on (http://\S+)", line):
+                self.url = found[1]
+                break
+        else:
+            raise RuntimeError(f"the service did not start: {''.join(self.said)}")
+        # Nobody reads a full pipe, and a service that logs must not wait for that.
+        self._listener = Thread(target=lambda: self.said.extend(self.process.stderr or ()), daemon=True)
+        self._listener.start()
+
+    def client(self, token: str | None = None) -> httpx2.Client:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=60)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> int:
+        """Tell it to stop, wait until it has, and give its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        code = self.process.wait(60)
+        self._listener.join(10)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code

@@ -1,0 +1,258 @@
+"""Questions that arrive together are answered together, and nobody suffers for anybody else."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from titer.data.dataset import Dataset
+from titer.errors import StoreError, TiterError
+from titer.forecasting.forecast import Forecast, Unanswered
+from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.question import Question
+from titer.service.batching import MOST_EXPLAINED, Batcher
+from titer.service.knowledge import Knowledge
+from titer.service.measures import Measures
+from titer.service.problems import ProblemError
+from titer.training.config import Config
+from titer.training.run import Run
+from titer.training.train import train
+
+QUESTIONS = [Question(name, "hold talks with", None, None) for name in ("Aldoria", "Brenmark", "Drovia", "Hestria")]
+POISON = Question("Aldoria", "accuse", None, None)
+
+
+@pytest.fixture(scope="module")
+def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
+
+
+class Watched(Knowledge):
+    """Lets a test hold the model back, see what it is asked together, and make it fail."""
+
+    def __init__(self, run: Run, store: Path):
+        super().__init__(run, store=f"sqlite:///{store}", device="cpu")
+        self.free = threading.Event()
+        self.free.set()
+        self.begun = threading.Event()
+        self.batches: list[list[Question]] = []
+        self.error: Exception | None = None
+
+    def warm(self) -> None:
+        pass  # only what the tests ask is counted
+
+    def forecaster(self) -> Forecaster:
+        self.begun.set()
+        assert self.free.wait(30)
+        if self.error is not None:
+            raise self.error
+        known = super().forecaster()
+        watched = known.on(known.history)
+
+        def ask_many(questions: list[Question], **options: Any) -> list[Forecast | Unanswered]:
+            self.batches.append(questions)
+            if POISON in questions:
+                raise RuntimeError("the model cannot bear this")
+            return list(known.ask_many(questions, **options))
+
+        watched.ask_many = ask_many  # type: ignore[method-assign, assignment]
+        return watched
+
+
+@pytest.fixture
+def knowledge(trained: Run, tmp_path: Path) -> Watched:
+    return Watched(trained, tmp_path / "facts.db")
+
+
+@asynccontextmanager
+async def batching(knowledge: Watched, **options: int) -> AsyncIterator[Batcher]:
+    async with Batcher(knowledge, Measures(), **{"size": 64, "most_waiting": 100, **options}) as batcher:
+        yield batcher
+    knowledge.close()
+
+
+@asynccontextmanager
+async def held(knowledge: Watched, batcher: Batcher) -> AsyncIterator[None]:
+    """While this lasts, the model is busy with a question of its own."""
+    knowledge.free.clear()
+    knowledge.begun.clear()
+    first = asyncio.create_task(batcher.ask(QUESTIONS[:1], 1, 0))
+    await asyncio.to_thread(knowledge.begun.wait, 30)
+    yield
+    knowledge.free.set()
+    await first
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_what_arrives_together_is_answered_together_as_if_asked_alone(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge) as batcher:
+            alone = [(await batcher.ask([question], 1 + i, 0))[0] for i, question in enumerate(QUESTIONS)]
+            knowledge.batches.clear()
+            async with held(knowledge, batcher):
+                # As many clients, each with one question, who want different numbers of answers.
+                clients = [asyncio.create_task(batcher.ask([q], 1 + i, 0)) for i, q in enumerate(QUESTIONS)]
+                await asyncio.sleep(0)
+            together = [(await client)[0] for client in clients]
+        assert [one.to_dict() for one in together] == [one.to_dict() for one in alone]
+        assert knowledge.batches == [QUESTIONS[:1], QUESTIONS]
+        page = batcher.measures.page().decode()
+        assert "titer_batch_questions_sum 9.0" in page
+        assert "titer_batch_questions_count 6.0" in page
+        assert "titer_waiting_questions 0.0" in page
+
+    run(work)
+
+
+def test_a_batch_is_never_larger_than_it_may_be_and_evidence_makes_it_smaller(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge, size=3) as batcher:
+            await batcher.ask(QUESTIONS * 2, 1, 0)
+            assert [len(batch) for batch in knowledge.batches] == [3, 3, 2]
+            knowledge.batches.clear()
+            found = await batcher.ask(QUESTIONS, MOST_EXPLAINED, 1)
+            assert [len(batch) for batch in knowledge.batches] == [1, 1, 1, 1]
+        assert [one.subject for one in found if isinstance(one, Forecast)] == [one.subject for one in QUESTIONS]
+
+    run(work)
+
+
+def test_evidence_for_a_hundred_answers_is_not_made_for_who_wants_one(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge) as batcher:
+            async with held(knowledge, batcher):
+                both = [asyncio.create_task(batcher.ask(QUESTIONS[:1], top, 1)) for top in (1, 30)]
+                await asyncio.sleep(0)
+            one, many = [(await client)[0] for client in both]
+        assert isinstance(one, Forecast)
+        assert isinstance(many, Forecast)
+        assert (one.answers[0], len(one.answers), len(knowledge.batches)) == (many.answers[0], 1, 3)
+
+    run(work)
+
+
+def test_who_wants_little_need_not_wait_for_all_who_want_much(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge, size=1) as batcher:
+            async with held(knowledge, batcher):
+                much = [asyncio.create_task(batcher.ask(QUESTIONS, 1, explain)) for explain in (1, 2)]
+                await asyncio.sleep(0)
+                little = asyncio.create_task(batcher.ask(QUESTIONS[:1], 1, 0))
+                await asyncio.sleep(0)
+            await little
+            assert len(knowledge.batches) <= 4  # that before, one of each other kind, and this
+            await asyncio.gather(*much)
+
+    run(work)
+
+
+def test_who_gives_up_is_forgotten_and_the_others_are_answered(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge, most_waiting=4) as batcher:
+            async with held(knowledge, batcher):
+                gone = asyncio.create_task(batcher.ask(QUESTIONS[:2], 1, 0))
+                stays = asyncio.create_task(batcher.ask(QUESTIONS[2:3], 1, 0))
+                await asyncio.sleep(0)
+                with pytest.raises(ProblemError) as full:
+                    await batcher.ask(QUESTIONS[3:], 1, 0)
+                assert full.value.status == 503
+                gone.cancel()
+                await asyncio.sleep(0.01)
+                later = asyncio.create_task(batcher.ask(QUESTIONS[3:], 1, 0))
+                await asyncio.sleep(0)
+            assert [(await one)[0].to_dict()["subject"] for one in (stays, later)] == ["Drovia", "Hestria"]
+        assert gone.cancelled()
+        assert knowledge.batches == [QUESTIONS[:1], QUESTIONS[2:]]
+
+    run(work)
+
+
+def test_who_gives_up_while_being_answered_stops_nobody(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge) as batcher:
+            knowledge.free.clear()
+            gone = asyncio.create_task(batcher.ask(QUESTIONS[:2], 1, 0))
+            await asyncio.to_thread(knowledge.begun.wait, 30)
+            gone.cancel()
+            await asyncio.sleep(0.01)
+            knowledge.free.set()
+            assert isinstance((await batcher.ask(QUESTIONS[:1], 1, 0))[0], Forecast)
+
+    run(work)
+
+
+def test_one_question_that_the_model_cannot_bear_leaves_the_others_answered(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge) as batcher:
+            async with held(knowledge, batcher):
+                clients = [asyncio.create_task(batcher.ask([q], 1, 0)) for q in (QUESTIONS[0], POISON, QUESTIONS[1])]
+                await asyncio.sleep(0)
+            first, poison, last = await asyncio.gather(*clients, return_exceptions=True)
+        assert isinstance(poison, RuntimeError)
+        assert not isinstance(first, BaseException)
+        assert not isinstance(last, BaseException)
+
+    run(work)
+
+
+@pytest.mark.parametrize("error", [StoreError("the database is gone"), TiterError("NaN"), MemoryError()])
+def test_what_fails_for_all_is_told_to_all_and_is_over_when_it_is_over(knowledge: Watched, error: Exception):
+    async def work() -> None:
+        async with batching(knowledge) as batcher:
+            knowledge.error = error
+            with pytest.raises(type(error)):
+                await batcher.ask(QUESTIONS, 1, 0)
+            with pytest.raises(type(error)):
+                await batcher.alone(knowledge.forecaster)
+            knowledge.error = None
+            assert len(await batcher.ask(QUESTIONS, 1, 0)) == len(QUESTIONS)
+
+    run(work)
+
+
+def test_questions_wait_for_one_long_job_and_not_for_all_of_them(knowledge: Watched):
+    async def work() -> None:
+        order: list[str] = []
+        async with batching(knowledge) as batcher:
+            async with held(knowledge, batcher):
+                jobs = [asyncio.create_task(batcher.alone(lambda: order.append("job"))) for _ in range(20)]
+                await asyncio.sleep(0)
+                question = asyncio.create_task(batcher.ask(QUESTIONS[1:2], 1, 0))
+                question.add_done_callback(lambda _: order.append("answer"))
+                await asyncio.sleep(0)
+            await asyncio.gather(question, *jobs)
+        assert order.index("answer") <= 3
+
+    run(work)
+
+
+def test_a_writer_that_waits_for_the_database_keeps_no_question_waiting(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge) as batcher:
+            unlocked = threading.Event()
+            writing = asyncio.create_task(batcher.write(lambda: unlocked.wait(30)))
+            await asyncio.sleep(0)
+            assert len(await batcher.ask(QUESTIONS, 1, 0)) == len(QUESTIONS)
+            assert not writing.done()
+            unlocked.set()
+            assert await writing
+
+    run(work)
+
+
+def test_what_waits_when_it_is_closed_is_answered_first(knowledge: Watched):
+    async def work() -> None:
+        async with batching(knowledge, size=1) as batcher:
+            asked = [asyncio.create_task(batcher.ask([question], 1, 0)) for question in QUESTIONS]
+            await asyncio.sleep(0)
+        found = await asyncio.gather(*asked)
+        assert all(isinstance(one, Forecast) for (one,) in found)
+
+    run(work)

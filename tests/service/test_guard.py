@@ -1,0 +1,236 @@
+"""What an attacker would try, and what must hold for every answer."""
+
+import base64
+import json
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import SecretStr
+
+from titer.data.dataset import Dataset
+from titer.errors import ConfigError, StoreError
+from titer.service.app import create_app
+from titer.service.guard import HEADERS
+from titer.service.knowledge import Knowledge
+from titer.service.server import read_settings
+from titer.service.settings import Settings
+from titer.training.config import Config
+from titer.training.run import Run
+from titer.training.train import train
+
+TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
+FACT = {**TALKS, "object": "Newland", "time": "2023-07-01"}
+JSON = {"Content-Type": "application/json"}
+TOKEN = "gehëim ✓"
+SMALL = 2000
+
+
+@pytest.fixture(scope="module")
+def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture
+def knowledge(trained: Run, tmp_path: Path) -> Knowledge:
+    return Knowledge(trained, store=f"sqlite:///{tmp_path / 'facts.db'}", device="cpu")
+
+
+@pytest.fixture
+def client(knowledge: Knowledge) -> Iterator[TestClient]:
+    # Errors of the service must be answered, not raised, here as well.
+    with TestClient(create_app(knowledge, Settings(most_bytes=4 << 20))) as client:
+        yield client
+
+
+@pytest.fixture
+def guarded(knowledge: Knowledge) -> Iterator[TestClient]:
+    with TestClient(create_app(knowledge, Settings(token=SecretStr(TOKEN)))) as client:
+        yield client
+
+
+def problem(response) -> dict:
+    """The error of a response, which has the one shape and every header, whatever it is about."""
+    assert response.headers["content-type"] == "application/json"
+    for name, value in HEADERS.items():
+        assert response.headers[name] == value
+    found = response.json()["error"]
+    assert set(found) == {"code", "message", "suggestions", "details"}
+    return found
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "code"),
+        [
+            ("GET", "/nowhere", 404, "not_found"),
+            ("GET", "/v1/model/", 404, "not_found"),
+            ("GET", "/page/%00", 404, "not_found"),
+            ("GET", "/page/" + "a" * 5000, 404, "not_found"),
+            ("GET", "/v1/forecast", 405, "wrong_method"),
+            ("OPTIONS", "/v1/facts", 405, "wrong_method"),
+            ("TRACE", "/", 405, "wrong_method"),
+            ("POST", "/v1/forecast", 422, "bad_request"),
+            ("GET", "/v1/entities?limit=x", 422, "bad_request"),
+        ],
+    )
+    def test_each_has_the_one_shape_and_the_headers(self, client: TestClient, method, path, status, code):
+        response = client.request(method, path)
+        assert (response.status_code, problem(response)["code"]) == (status, code)
+
+    @pytest.mark.parametrize("body", [b"{", b'{"relation": "\xff"}', b"[" * 100_000, b'{"at": ' + b"9" * 5000 + b"}"])
+    def test_a_body_that_is_no_json_is_said_to_be(self, client: TestClient, body: bytes):
+        response = client.post("/v1/forecast", content=body, headers=JSON)
+        assert (response.status_code, problem(response)["code"]) == (400, "not_json")
+
+    @pytest.mark.parametrize("key", [r"\ud800", "long" * 10_000])
+    def test_a_strange_key_is_quoted_without_harm(self, client: TestClient, key: str):
+        response = client.post("/v1/explain", content=f'{{"relation": "x", "{key}": 1}}'.encode(), headers=JSON)
+        assert response.status_code == 422
+        assert problem(response)["details"]
+        assert len(response.content) < 5000
+
+    def test_what_nobody_foresaw_is_logged_and_told_without_internals(self, client, knowledge, monkeypatch, caplog):
+        def fail() -> None:
+            raise RuntimeError("secret internals")
+
+        monkeypatch.setattr(knowledge, "forecaster", fail)
+        with caplog.at_level(logging.ERROR):
+            for path, body in (("/v1/forecast", TALKS), ("/v1/explain", {**TALKS, "answer": "Drovia"})):
+                response = client.post(path, json=body)
+                assert (response.status_code, problem(response)["code"]) == (500, "internal")
+                assert "secret" not in response.text
+            assert problem(client.get("/v1/model"))["code"] == "internal"
+        assert "secret internals" in caplog.text
+        assert 'titer_requests_total{route="/v1/model",status="500"} 1.0' in client.get("/metrics").text
+        monkeypatch.undo()
+        assert client.post("/v1/forecast", json=TALKS).status_code == 200
+
+    def test_a_database_that_cannot_be_used_is_nobodys_fault_who_asks(self, client, knowledge, monkeypatch, caplog):
+        def fail() -> None:
+            raise StoreError("postgresql://admin@inside/facts cannot be used")
+
+        monkeypatch.setattr(knowledge, "forecaster", fail)
+        for response in (client.post("/v1/forecast", json=TALKS), client.get("/v1/model")):
+            assert (response.status_code, problem(response)["code"]) == (503, "no_store")
+            assert "admin" not in response.text
+            assert response.headers["retry-after"]
+        assert "admin@inside" in caplog.text
+        assert client.get("/healthz").status_code == 200
+
+
+class TestSize:
+    @pytest.mark.parametrize("item", [{}, {"relation": "a"}])
+    def test_a_long_list_is_refused_before_much_is_done_about_it(self, client: TestClient, item):
+        one = json.dumps(item)
+        body = ('{"questions": [' + ",".join([one] * ((4 << 20) // (len(one) + 2))) + "]}").encode()
+        started = time.perf_counter()
+        response = client.post("/v1/forecast", content=body, headers=JSON)
+        assert response.status_code == 422
+        assert time.perf_counter() - started < 3  # one by one, more than ten
+
+    def test_evidence_for_many_answers_is_bounded_as_a_whole(self, client: TestClient):
+        many = {"questions": [TALKS] * 100, "top": 50}
+        assert client.post("/v1/forecast", json=many).status_code == 200
+        response = client.post("/v1/forecast", json={**many, "explain": 1})
+        assert response.status_code == 422
+        assert "at most 1000, not 5000" in problem(response)["message"]
+
+    @pytest.mark.parametrize("path", ["/v1/forecast", "/v1/explain", "/v1/what-if", "/v1/facts", "/nowhere"])
+    def test_a_body_in_pieces_is_counted(self, knowledge: Knowledge, path: str):
+        def pieces() -> Iterator[bytes]:
+            yield from [b'{"relation": "'] + [b"x" * 1000] * 5 + [b'"}']
+
+        with TestClient(create_app(knowledge, Settings(most_bytes=SMALL))) as client:
+            response = client.post(path, content=pieces(), headers=JSON)
+            if path == "/nowhere":  # where nobody reads it
+                assert problem(response)["code"] == "not_found"
+            else:
+                assert (response.status_code, problem(response)["code"]) == (413, "too_large")
+                assert f'route="{path}",status="413"' in client.get("/metrics").text
+
+    def test_a_body_that_says_it_is_too_large_is_not_read(self, knowledge: Knowledge):
+        with TestClient(create_app(knowledge, Settings(most_bytes=SMALL))) as client:
+            for length in (str(SMALL + 1), "9" * 100):
+                response = client.post("/v1/forecast", content=b"{}", headers={**JSON, "Content-Length": length})
+                assert (response.status_code, problem(response)["code"]) == (413, "too_large")
+
+
+class TestToken:
+    @pytest.mark.parametrize("kind", ["bearer", "basic"])
+    def test_it_may_have_any_characters(self, guarded: TestClient, kind: str):
+        raw = TOKEN.encode()
+        sent = b"Bearer " + raw if kind == "bearer" else b"Basic " + base64.b64encode(b"anyone:" + raw)
+        assert guarded.get("/v1/model", headers=[(b"Authorization", sent)]).status_code == 200
+
+    @pytest.mark.parametrize(
+        "sent",
+        [b"", b"Bearer", b"Bearer ", b"Bearer \xff\xfe", "Bearer gehëim".encode(), b"Basic \xff", b"Basic /w==",
+         b"Basic " + base64.b64encode(b"\xff:\xff"), b"Basic " + base64.b64encode(TOKEN.encode())],
+    )  # fmt: skip
+    def test_any_other_is_refused_and_raises_nothing(self, guarded: TestClient, sent: bytes):
+        response = guarded.get("/v1/model", headers=[(b"Authorization", sent)])
+        assert (response.status_code, problem(response)["code"]) == (401, "needs_token")
+
+    @pytest.mark.parametrize(
+        "path", ["/", "/healthz/", "/healthz/x", "/%68ealthz/..", "//healthz", "/nowhere", "/Healthz"]
+    )
+    def test_no_other_address_passes_for_the_open_one(self, guarded: TestClient, path: str):
+        assert guarded.get(path).status_code == 401
+        assert guarded.get("/v1/model", headers={"Host": "x/healthz?"}).status_code in (400, 401)
+
+    def test_nothing_is_told_of_what_is_there_to_who_has_none(self, guarded: TestClient):
+        for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
+            assert guarded.request(method, "/v1/model").status_code == 401
+
+    @pytest.mark.parametrize("token", ["", None])
+    def test_one_that_is_empty_is_refused_at_the_start(self, monkeypatch, token: str | None):
+        monkeypatch.setenv("TITER_TOKEN", "")
+        with pytest.raises(ConfigError, match="token cannot be set"):
+            read_settings(token)
+
+    def test_it_is_not_shown_with_the_settings(self):
+        assert "secret" not in repr(read_settings("secret"))
+
+
+class TestRequests:
+    def test_a_form_of_another_site_adds_nothing(self, guarded: TestClient):
+        """A browser sends the password it remembers with any site's request, but JSON only to its own."""
+        password = b"Basic " + base64.b64encode(b"anyone:" + TOKEN.encode())
+        body = json.dumps({"facts": [FACT]}).encode()
+        for kind in (b"text/plain", b"application/x-www-form-urlencoded", b"multipart/form-data; boundary=x", b""):
+            sent = [(b"Authorization", password), *([(b"Content-Type", kind)] if kind else [])]
+            assert guarded.post("/v1/facts", content=body, headers=sent).status_code == 422
+
+    def test_head_tells_what_get_would(self, client: TestClient):
+        for path in ("/", "/healthz", "/v1/model", "/page/main.js", "/nowhere"):
+            full, head = client.get(path), client.head(path)
+            assert head.content == b""
+            assert (head.status_code, dict(head.headers)) == (full.status_code, dict(full.headers))
+
+    def test_only_the_files_of_the_page_are_served(self, client: TestClient):
+        assert client.get("/page/main.js").headers["content-type"].startswith("text/javascript")
+        assert client.get("/page/report.css").headers["content-type"].startswith("text/css")
+        for path in ("app.py", "..%2fapp.py", "%2e%2e/app.py", "%2fetc%2fpasswd", "", ".", "index.html%00", "main.js/"):
+            assert client.get(f"/page/{path}").status_code == 404, path
+
+    def test_more_at_once_than_is_allowed_are_turned_away(self, knowledge: Knowledge, monkeypatch):
+        app = create_app(knowledge, Settings(most_requests=1))
+        with TestClient(app) as client:
+            seen = []
+
+            def ask_within() -> object:
+                seen.append(client.get("/v1/model"))
+                seen.append(client.get("/healthz"))
+                raise StoreError("enough")
+
+            monkeypatch.setattr(knowledge, "forecaster", ask_within)
+            client.get("/v1/relations")
+            busy, healthy = seen
+            assert (busy.status_code, problem(busy)["code"]) == (503, "busy")
+            assert healthy.status_code == 200
+            monkeypatch.undo()
+            assert client.get("/v1/relations").status_code == 200

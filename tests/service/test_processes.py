@@ -1,0 +1,231 @@
+"""Real services: stopped in the middle, killed, sharing a database, and losing it."""
+
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from service.process import Service
+from store.postgres import Server, server
+from titer.data.dataset import Dataset
+from titer.training.config import Config
+from titer.training.train import train
+
+TOKEN = "a secret for tests"
+TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
+CLIENTS = 8
+KILLS = 3
+
+pytestmark = [pytest.mark.xdist_group("service processes")]
+Start = Callable[..., Service]
+
+
+@pytest.fixture(scope="module")
+def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("processes") / "run"
+    train(world_data, Config.from_dict({}, "recurrency"), path)
+    return path
+
+
+@pytest.fixture
+def start(run: Path, tmp_path: Path) -> Iterator[Start]:
+    started: list[Service] = []
+
+    def one(store: str = f"sqlite:///{tmp_path / 'facts.db'}", **environment: str) -> Service:
+        started.append(Service(run, "--store", store, "--token", TOKEN, **environment))
+        return started[-1]
+
+    yield one
+    for service in started:
+        service.stop()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Server]:
+    with server() as running:
+        yield running
+
+
+def fact(name: str, day: int = 1) -> dict[str, str]:
+    return {**TALKS, "object": name, "time": f"2023-07-{day:02}"}
+
+
+def speaks_for(client: httpx2.Client, name: str) -> bool:
+    """Whether a fact of July speaks for an answer."""
+    found = client.post("/v1/explain", json={**TALKS, "answer": name}).json()
+    return found["reasons"][0]["facts"][0]["time"].startswith("2023-07")
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+
+
+def kill_after(seconds: float, service: Service) -> None:
+    time.sleep(seconds)
+    service.process.kill()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_finishes_what_it_has_begun(start: Start, how: signal.Signals):
+    service = start()
+    many = {"questions": [TALKS] * 60, "top": 10, "explain": 20}
+
+    def ask(_: int) -> httpx2.Response:
+        with service.client(TOKEN) as client:
+            return client.post("/v1/forecast", json=many)
+
+    with ThreadPoolExecutor(CLIENTS) as clients, service.client(TOKEN) as watching:
+        asked = [clients.submit(ask, i) for i in range(CLIENTS)]
+
+        def all_wait() -> bool:
+            (line,) = (
+                x for x in watching.get("/metrics").text.splitlines() if x.startswith("titer_waiting_questions ")
+            )
+            return float(line.split()[1]) > 60 * (CLIENTS - 1)
+
+        wait_until(all_wait)
+        assert service.stop(how) == 0
+        answers = [one.result() for one in asked]
+    for response in answers:
+        assert response.status_code == 200
+        assert [len(one["answers"]) for one in response.json()["forecasts"]] == [10] * 60
+    with pytest.raises(httpx2.ConnectError):
+        service.client().get("/healthz")
+    assert not any("Traceback" in line for line in service.said)
+
+
+def test_killed_again_and_again_it_still_knows_every_fact_that_it_acknowledged(start: Start):
+    chance, acknowledged = random.Random(0), set()
+    for life in range(KILLS):
+        service = start()
+        with service.client(TOKEN) as client, ThreadPoolExecutor(1) as killer:
+            known = client.get("/v1/entities", params={"q": "newcomer", "limit": 50}).json()["names"]
+            assert acknowledged <= set(known)
+            client.post("/v1/facts", json={"facts": [fact(f"newcomer {life} first")]}).raise_for_status()
+            acknowledged.add(f"newcomer {life} first")
+            killed = killer.submit(kill_after, chance.random() * 0.05, service)
+            try:
+                for number in range(8):
+                    name = f"newcomer {life} {number}"
+                    client.post("/v1/facts", json={"facts": [fact(name)]}).raise_for_status()
+                    acknowledged.add(name)
+            except httpx2.HTTPError:
+                pass  # killed: what was sent last may be stored or not
+            killed.result()
+        assert service.stop() == -signal.SIGKILL
+    with start().client(TOKEN) as client:
+        for name in acknowledged:
+            assert speaks_for(client, name), name
+
+
+def test_servers_that_share_a_database_know_at_once_what_the_other_was_told(start: Start, postgres: Server):
+    store = postgres.new_store()
+    one, two = start(store), start(store)
+    with one.client(TOKEN) as first, two.client(TOKEN) as second:
+        for day, (told, asked) in enumerate([(first, second), (second, first)] * 5, start=1):
+            name = f"Newland {day}"
+            assert told.post("/v1/facts", json={"facts": [fact(name, day)]}).json()["added"] == 1
+            assert name in asked.get("/v1/entities", params={"q": name}).json()["names"]
+            found = asked.post("/v1/forecast", json={**TALKS, "top": 100}).json()
+            assert found["time"] == f"2023-07-{day + 1:02}"
+            assert name in [answer["entity"] for answer in found["answers"]]
+            assert asked.post("/v1/facts", json={"facts": [fact(name, day)]}).json()["known"] == 1
+        late = {**fact("Latecomer"), "time": "2023-03-01"}
+        assert first.post("/v1/facts", json={"facts": [late], "backfill": True}).json()["backfilled"] == 1
+        explained = [
+            client.post("/v1/explain", json={**TALKS, "answer": "Latecomer"}).json() for client in (first, second)
+        ]
+        assert explained[0] == explained[1]
+        assert explained[0]["reasons"][0]["facts"][0]["time"] == "2023-03-01"
+        assert first.get("/v1/model").json() == second.get("/v1/model").json()
+
+
+def test_a_database_that_goes_away_is_said_to_and_may_come_back(start: Start):
+    with server() as mine:
+        service = start(mine.new_store())
+        with service.client(TOKEN) as client:
+            assert client.post("/v1/facts", json={"facts": [fact("Newland")]}).json()["added"] == 1
+            mine.stop()
+            for response in (
+                client.post("/v1/forecast", json=TALKS),
+                client.post("/v1/facts", json={"facts": [fact("Lostland", 2)]}),
+                client.get("/v1/entities"),
+            ):
+                assert (response.status_code, response.json()["error"]["code"]) == (503, "no_store")
+                assert "tester" not in response.text
+            assert client.get("/healthz").status_code == 200
+            mine.start()
+            assert speaks_for(client, "Newland")
+            assert client.post("/v1/facts", json={"facts": [fact("Newland", 2)]}).json()["added"] == 1
+        assert service.stop() == 0  # before its database
+
+
+def test_a_database_that_somebody_locks_stops_no_question(start: Start, tmp_path: Path):
+    service = start(TITER_REQUEST_SECONDS="2")
+    with service.client(TOKEN) as client, closing(sqlite3.connect(tmp_path / "facts.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(1) as writer:
+            slow = writer.submit(client.post, "/v1/facts", json={"facts": [fact("Newland")]})
+            with service.client(TOKEN) as asking:
+                for _ in range(5):
+                    assert asking.post("/v1/forecast", json=TALKS).status_code == 200
+            response = slow.result()
+        assert (response.status_code, response.json()["error"]["code"]) == (503, "too_slow")
+        other.rollback()
+        # Sent again, it counts once, whether or not the first attempt was stored when the lock was gone.
+        again = client.post("/v1/facts", json={"facts": [fact("Newland")]}).json()
+        assert again["added"] + again["known"] == 1
+        assert speaks_for(client, "Newland")
+
+
+def test_clients_that_hang_up_or_say_nothing_stop_nobody(start: Start):
+    service = start()
+    host, port = service.url.removeprefix("http://").split(":")
+    head = (
+        f"POST /v1/forecast HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+    )
+    body = b'{"subject": "Aldoria", "relation": "hold talks with", "explain": 5}'
+    silent = []
+    for i in range(60):
+        connection = socket.create_connection((host, int(port)))
+        if i % 3 == 0:
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            connection.close()
+        else:
+            connection.sendall(f"{head}Content-Length: 1000\r\n\r\n{{".encode() if i % 3 == 1 else b"POST /v1/fo")
+            silent.append(connection)
+    with service.client(TOKEN) as client:
+        assert client.post("/v1/forecast", json=TALKS).status_code == 200
+    for connection in silent:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [({"TITER_TOKEN": ""}, "token cannot be set"), ({"TITER_BATCH_SIZE": "many"}, "batch_size cannot be set")],
+)
+def test_settings_that_make_no_sense_are_refused_in_a_line(run: Path, environment: dict[str, str], words: str):
+    with pytest.raises(RuntimeError, match=words) as refused:
+        Service(run, **environment)
+    assert "Traceback" not in str(refused.value)
+
+
+def test_a_port_that_is_taken_is_a_failure(run: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", str(taken.getsockname()[1])]
+        ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode != 0
+    assert "address already in use" in ended.stderr
