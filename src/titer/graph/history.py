@@ -195,6 +195,7 @@ class History:
         merged.vocabulary = vocabulary
         merged.first_time = min(self.first_time, int(facts.time.min())) if len(facts) else self.first_time
         merged.last_time = max(self.last_time, int(facts.time.max())) if len(facts) else self.last_time
+        _check_span(merged.first_time, merged.last_time)
         new = tuple(column.to(self.device) for column in _sorted_edges(facts, vocabulary, merged.first_time))
         # The time in a key counts from the first fact.
         known = (self.key[:-1] + (self.first_time - merged.first_time), self.relation[:-1], self.object[:-1])
@@ -250,8 +251,7 @@ def _interleaved(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
 def _check(facts: Facts, vocabulary: Vocabulary, first_time: int) -> None:
     if len(facts) == 0:
         return
-    if int(facts.time.max()) - first_time > LAST_STEP:
-        raise DataError(f"a history spans at most {LAST_STEP:,} steps; a coarser time unit makes fewer of them")
+    _check_span(first_time, int(facts.time.max()))
     for column, count in (
         (facts.subject, vocabulary.num_entities),
         (facts.object, vocabulary.num_entities),
@@ -259,3 +259,8 @@ def _check(facts: Facts, vocabulary: Vocabulary, first_time: int) -> None:
     ):
         if int(column.min()) < 0 or int(column.max()) >= count:
             raise DataError("facts have ids that are not in the vocabulary")
+
+
+def _check_span(first_time: int, last_time: int) -> None:
+    if last_time - first_time > LAST_STEP:
+        raise DataError(f"a history spans at most {LAST_STEP:,} steps; a coarser time unit makes fewer of them")
