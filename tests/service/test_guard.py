@@ -216,6 +216,18 @@ class TestRequests:
             sent = [(b"Authorization", password), *([(b"Content-Type", kind)] if kind else [])]
             assert guarded.post("/v1/facts", content=body, headers=sent).status_code == 422
 
+    def test_a_name_that_was_made_to_lead_here_is_not_answered(self, knowledge: Knowledge):
+        with TestClient(create_app(knowledge, Settings(local_only=True))) as client:
+            for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"):
+                assert client.get("/v1/model", headers={"Host": host}).status_code == 200, host
+            for host in ("evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "["):
+                response = client.get("/v1/model", headers={"Host": host})
+                assert (response.status_code, problem(response)["code"]) == (403, "wrong_host"), host
+            assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 200
+        with TestClient(create_app(knowledge, Settings(local_only=True, token=SecretStr("x")))) as client:
+            sent = {"Host": "behind.example", "Authorization": "Bearer x"}  # such as behind a proxy
+            assert client.get("/v1/model", headers=sent).status_code == 200
+
     def test_head_tells_what_get_would(self, client: TestClient):
         for path in ("/", "/healthz", "/v1/model", "/page/main.js", "/nowhere"):
             full, head = client.get(path), client.head(path)
