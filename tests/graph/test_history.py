@@ -201,3 +201,12 @@ def test_a_gpu_gives_the_same_edges(inclusive: bool, limit: int):
     on_gpu = history.to("cuda").latest(entities.cuda(), times.cuda(), limit, inclusive=inclusive)
     for name in ("relation", "object", "time", "mask"):
         assert torch.equal(getattr(on_cpu, name), getattr(on_gpu, name).cpu())
+
+
+@pytest.mark.parametrize("time", [-(2**32), -(10**18), 2**33])
+def test_a_fact_too_far_from_the_others_is_refused_and_not_mistaken_for_another(time: int):
+    vocabulary = Vocabulary(["a", "b"], ["r"])
+    history = History(Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 5)]), vocabulary)
+    with pytest.raises(DataError, match="spans at most"):
+        history.including(Facts.from_rows([(1, 0, 0, time)]))
+    assert history.including(Facts.from_rows([(1, 0, 0, 6 - 2**32)])).num_edges == 6

@@ -26,8 +26,8 @@ class Service:
                 self.url = found[1]
                 break
         else:
-            self.process.wait(60)
             self.process.stderr.close()
+            self.process.wait(60)
             raise RuntimeError(f"the service did not start: {''.join(self.said)}")
         # Nobody reads a full pipe, and a service that logs must not wait for that.
         self._listener = Thread(target=lambda: self.said.extend(self.process.stderr or ()), daemon=True)

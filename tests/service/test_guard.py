@@ -5,7 +5,9 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from fastapi.testclient import TestClient
@@ -60,6 +62,15 @@ def problem(response) -> dict:
     found = response.json()["error"]
     assert set(found) == {"code", "message", "suggestions", "details"}
     return found
+
+
+def other_client_is_answered(client: TestClient) -> bool:
+    """Whether the event loop is free."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(client.get, "/healthz").result(5).status_code == 200
+        except TimeoutError:
+            return False
 
 
 class TestErrors:
@@ -205,6 +216,18 @@ class TestRequests:
             sent = [(b"Authorization", password), *([(b"Content-Type", kind)] if kind else [])]
             assert guarded.post("/v1/facts", content=body, headers=sent).status_code == 422
 
+    def test_a_name_that_was_made_to_lead_here_is_not_answered(self, knowledge: Knowledge):
+        with TestClient(create_app(knowledge, Settings(local_only=True))) as client:
+            for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"):
+                assert client.get("/v1/model", headers={"Host": host}).status_code == 200, host
+            for host in ("evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "["):
+                response = client.get("/v1/model", headers={"Host": host})
+                assert (response.status_code, problem(response)["code"]) == (403, "wrong_host"), host
+            assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 200
+        with TestClient(create_app(knowledge, Settings(local_only=True, token=SecretStr("x")))) as client:
+            sent = {"Host": "behind.example", "Authorization": "Bearer x"}  # such as behind a proxy
+            assert client.get("/v1/model", headers=sent).status_code == 200
+
     def test_head_tells_what_get_would(self, client: TestClient):
         for path in ("/", "/healthz", "/v1/model", "/page/main.js", "/nowhere"):
             full, head = client.get(path), client.head(path)
@@ -216,6 +239,38 @@ class TestRequests:
         assert client.get("/page/report.css").headers["content-type"].startswith("text/css")
         for path in ("app.py", "..%2fapp.py", "%2e%2e/app.py", "%2fetc%2fpasswd", "", ".", "index.html%00", "main.js/"):
             assert client.get(f"/page/{path}").status_code == 404, path
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            ("/v1/model", None),
+            ("/v1/entities", None),
+            ("/v1/relations", None),
+            ("/v1/forecast", TALKS),
+            ("/v1/explain", {**TALKS, "answer": "Drovia"}),
+            ("/v1/what-if", TALKS),
+            ("/v1/facts", {"facts": [FACT]}),
+        ],
+    )
+    def test_while_one_waits_for_the_database_others_are_answered(self, knowledge, monkeypatch, path, body):
+        begun, free = Event(), Event()
+
+        def wait(*_: object, **__: object) -> None:
+            begun.set()
+            assert free.wait(30)
+            raise StoreError("gone after all")
+
+        headers = {"Authorization": "Bearer x"}
+        with TestClient(create_app(knowledge, Settings(token=SecretStr("x"))), headers=headers) as client:
+            monkeypatch.setattr(knowledge, "forecaster", wait)
+            monkeypatch.setattr(knowledge, "add", wait)
+            with ThreadPoolExecutor(1) as other:
+                slow = other.submit(client.request, "POST" if body else "GET", path, json=body)
+                assert begun.wait(30)
+                answered = other_client_is_answered(client)
+                free.set()
+                assert slow.result().status_code == 503
+            assert answered
 
     def test_more_at_once_than_is_allowed_are_turned_away(self, knowledge: Knowledge, monkeypatch):
         app = create_app(knowledge, Settings(most_requests=1))

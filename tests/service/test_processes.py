@@ -213,6 +213,15 @@ def test_clients_that_hang_up_or_say_nothing_stop_nobody(start: Start):
         connection.close()
 
 
+def test_by_default_only_this_machine_is_answered(run: Path):
+    service = Service(run)
+    with service.client() as client:
+        assert client.get("/v1/model").status_code == 200
+        refused = client.get("/v1/model", headers={"Host": "evil.example"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "wrong_host")
+    assert service.stop(signal.SIGTERM) == 0
+
+
 @pytest.mark.parametrize(
     ("environment", "words"),
     [({"TITER_TOKEN": ""}, "token cannot be set"), ({"TITER_BATCH_SIZE": "many"}, "batch_size cannot be set")],

@@ -1,8 +1,10 @@
 """The store is a set of facts in the order in which they came, whatever the database."""
 
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier, Thread
@@ -10,10 +12,12 @@ from threading import Barrier, Thread
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from store.samples import LAST_STEP, dataset, visit
 from titer.data.time_axis import MOST_STEPS
 from titer.errors import StoreError
+from titer.store import database, schema
 from titer.store.facts import FactStore, NamedFact, RefusedFactsError
 
 names = st.sampled_from(["Ada", "Ben", "Cleo", "Dan", "Łódź", 'D\'Arcy "x"; --'])
@@ -253,6 +257,28 @@ def test_addresses_that_lead_nowhere_are_refused_without_telling_a_password(addr
     with pytest.raises(StoreError, match=message) as refused:
         FactStore(address, dataset())
     assert "secret" not in str(refused.value)
+
+
+def test_who_finds_the_store_locked_waits_and_then_gives_up(address: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    with FactStore(address, dataset()) as holder, FactStore(address, dataset()) as other:
+        with holder._writing() as connection:
+            connection.execute(update(schema.about).values(last_sequence=schema.about.c.last_sequence))
+            started = time.monotonic()
+            with pytest.raises(StoreError, match="lock"):
+                other.add([visit("Ada", "Ben", 6)])
+            assert 0.5 < time.monotonic() - started < 20
+            assert other.since(0) == []  # who only reads need not wait
+        assert other.add([visit("Ada", "Ben", 6)]).num_added == 1
+
+
+def test_a_server_that_says_nothing_is_taken_to_be_gone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(database.PATIENCE, "connect_timeout", "2")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        with pytest.raises(StoreError, match="timeout"):
+            FactStore(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/facts", dataset())
+        assert time.monotonic() - started < 20
 
 
 def test_sqlite_writes_ahead_and_waits_for_the_disk(tmp_path: Path):

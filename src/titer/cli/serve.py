@@ -23,7 +23,8 @@ def serve(
 ) -> None:
     """Serve a run: forecasts, evidence, what-ifs and new facts over HTTP, and a page at /."""
     from titer.service.server import run_server
+    from titer.service.settings import LOOPBACK
 
-    if token is None and host not in ("127.0.0.1", "::1", "localhost"):
+    if token is None and host not in LOOPBACK:
         note(f"anyone who can reach {host} can ask; --token asks for a token")
     run_server(run, host=host, port=port, store=store, token=token, device=device)

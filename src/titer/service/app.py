@@ -47,7 +47,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, words in {
         400: "The request cannot be read.",
         401: "A token is needed.",
-        403: "Facts cannot be added here.",
+        403: "Facts cannot be added here, or this is not the name of this machine.",
         413: "The body is too large.",
         422: "The request makes no sense; the message says why.",
         500: "The service's own fault.",

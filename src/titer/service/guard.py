@@ -6,6 +6,7 @@ import logging
 import time
 from base64 import b64decode
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from titer.service.measures import Measures
 from titer.service.problems import ProblemError, answer
-from titer.service.settings import Settings
+from titer.service.settings import LOOPBACK, Settings
 
 OPEN = "/healthz"
 """Where nobody needs a token, so that whoever starts the service can see that it lives."""
@@ -85,9 +86,13 @@ class Guard:
         # The path alone: a URL would be put together from headers that the client chooses.
         if scope["path"] == OPEN:
             return
+        headers = Headers(scope=scope)
+        if self.settings.token is None and self.settings.local_only and not _is_local(headers.get("host", "")):
+            message = "only this machine is answered, by its own name: ask localhost, or start the service with a token"
+            raise ProblemError(403, "wrong_host", message)
         if self.settings.token is not None:
             token = self.settings.token.get_secret_value().encode(errors="surrogateescape")
-            if not hmac.compare_digest(given_token(Headers(scope=scope).get("authorization", "")), token):
+            if not hmac.compare_digest(given_token(headers.get("authorization", "")), token):
                 message = "send the service's token as 'Authorization: Bearer TOKEN', or as the password of any user"
                 realm = {"WWW-Authenticate": 'Basic realm="titer", charset="UTF-8"'}
                 raise ProblemError(401, "needs_token", message, realm)
@@ -147,6 +152,13 @@ class _Reply:
                 await self(part)
 
         return send
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return urlsplit(f"//{host}").hostname in LOOPBACK
+    except ValueError:
+        return False
 
 
 def given_token(authorization: str) -> bytes:

@@ -10,7 +10,7 @@ from pydantic import SecretStr, ValidationError
 from titer.errors import ConfigError, TiterError
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
-from titer.service.settings import Settings
+from titer.service.settings import LOOPBACK, Settings
 from titer.training.run import Run
 
 MOST_CONNECTIONS = 4000
@@ -22,7 +22,8 @@ def run_server(run: Path, *, host: str, port: int, store: str | None, token: str
     # Both ways to stop it mean the same, also before it listens. The server hands them on when it has ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        settings = read_settings(token)
+        # A page from elsewhere, whose own name was made to lead here, is not this machine asking itself.
+        settings = read_settings(token).model_copy(update={"local_only": host in LOOPBACK})
         app = create_app(Knowledge(Run(run), store=store, device=device), settings)
         config = uvicorn.Config(
             app,

@@ -5,6 +5,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from titer.service.schemas import MOST_FACTS, MOST_QUESTIONS
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""Names by which a machine reaches itself alone."""
+
 
 class Settings(BaseSettings):
     """Settings of the service; each can also be given as an environment variable, such as ``TITER_TOKEN``."""
@@ -16,6 +19,10 @@ class Settings(BaseSettings):
         default=None,
         min_length=1,
         description="Who asks must bring this; without it, nobody can add facts.",
+    )
+    local_only: bool = Field(
+        default=False,
+        description="Whether, without a token, only requests to this machine by its own name are answered.",
     )
     most_questions: int = Field(default=256, ge=1, le=MOST_QUESTIONS, description="Questions in one request.")
     most_answers: int = Field(default=100, ge=1, description="Answers to one question.")

@@ -12,6 +12,8 @@ from titer.errors import StoreError
 
 BUSY_SECONDS = 60
 """How long a writer waits for others before it gives up."""
+PATIENCE = {"connect_timeout": "10", "tcp_user_timeout": "30000"}
+"""Seconds, and milliseconds, after which a PostgreSQL server that says nothing is taken to be gone."""
 WRITES = "titer_writes"
 EXAMPLES = "sqlite:///FILE or postgresql://USER@HOST/NAME"
 
@@ -41,6 +43,7 @@ def connect(url: URL) -> Engine:
         return _sqlite(url)
     try:
         # Each statement sees all that is committed: what was read after the lock was waited for is the latest.
+        url = url.update_query_dict({name: value for name, value in PATIENCE.items() if name not in url.query})
         engine = create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, hide_parameters=True)
     except ModuleNotFoundError:
         raise StoreError("PostgreSQL is reached through psycopg: pip install 'titer[postgres]'") from None
@@ -51,6 +54,7 @@ def connect(url: URL) -> Engine:
             # A server may be set to answer before a transaction is on disk.
             is_off = "current_setting('synchronous_commit') = 'off'"
             connection.exec_driver_sql(f"SELECT set_config('synchronous_commit', 'on', true) WHERE {is_off}")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
 
     return engine
 
