@@ -264,8 +264,3 @@ def _check(facts: Facts, vocabulary: Vocabulary, first_time: int) -> None:
     ):
         if int(column.min()) < 0 or int(column.max()) >= count:
             raise DataError("facts have ids that are not in the vocabulary")
-
-
-def _check_span(first_time: int, last_time: int) -> None:
-    if last_time - first_time > LAST_STEP:
-        raise DataError(f"a history spans at most {LAST_STEP:,} steps; a coarser time unit makes fewer of them")
