@@ -6,39 +6,24 @@ import logging
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event
 
 import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from titer.data.dataset import Dataset
 from titer.errors import ConfigError, StoreError
 from titer.service.app import create_app
 from titer.service.guard import HEADERS
 from titer.service.knowledge import Knowledge
 from titer.service.server import read_settings
 from titer.service.settings import Settings
-from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
 FACT = {**TALKS, "object": "Newland", "time": "2023-07-01"}
 JSON = {"Content-Type": "application/json"}
 TOKEN = "gehëim ✓"
 SMALL = 2000
-
-
-@pytest.fixture(scope="module")
-def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
-
-
-@pytest.fixture
-def knowledge(trained: Run, tmp_path: Path) -> Knowledge:
-    return Knowledge(trained, store=f"sqlite:///{tmp_path / 'facts.db'}", device="cpu")
 
 
 @pytest.fixture

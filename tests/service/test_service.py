@@ -1,6 +1,5 @@
 import base64
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,23 +9,10 @@ from titer.data.dataset import Dataset
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
-from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
 TOKEN = "a secret for tests"
 JSON = {"Content-Type": "application/json"}
-
-
-@pytest.fixture(scope="module")
-def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
-
-
-@pytest.fixture
-def knowledge(trained: Run, tmp_path: Path) -> Knowledge:
-    return Knowledge(trained, store=f"sqlite:///{tmp_path / 'facts.db'}", device="cpu")
 
 
 @pytest.fixture

@@ -172,3 +172,19 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path):
     (tmp_path / "new.csv").write_text(NEW)
     assert "not a run directory" in str(titer("facts", "add", tmp_path, tmp_path / "new.csv").exception)
     assert not (tmp_path / "facts.db").exists()
+
+
+def test_a_run_whose_store_was_only_opened_can_be_overwritten(world_data: Dataset, tmp_path: Path):
+    run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
+    FactStore(run.store_path, world_data).close()
+    assert run.store_path.exists()
+    train(world_data, Config.load(model="recurrency"), tmp_path / "run", overwrite=True)
+    assert not run.store_path.exists()
+
+
+def test_a_store_that_cannot_be_read_is_not_thrown_away(world_data: Dataset, tmp_path: Path):
+    run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
+    run.store_path.write_bytes(b"no database, and perhaps all that is left of one")
+    with pytest.raises(TiterError, match="which nothing overwrites"):
+        train(world_data, Config.load(model="recurrency"), tmp_path / "run", overwrite=True)
+    assert run.store_path.exists()

@@ -1,6 +1,8 @@
 """The run directory: the one thing that commands pass around."""
 
 import json
+import sqlite3
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,8 @@ class Run:
         path = Path(path)
         check_can_create(path, overwrite=overwrite)
         path.mkdir(parents=True, exist_ok=True)
-        for old in (*(path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY)), *path.glob("checkpoint-*")):
+        parts = (path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY))
+        for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
             old.unlink(missing_ok=True)
         save_dataset(dataset, path / DATASET, overwrite=overwrite)
         write_text(path / CONFIG, to_toml(config.to_dict()))
@@ -147,18 +150,29 @@ class Run:
 def _is_run(path: Path) -> bool:
     """Whether a folder holds a run and nothing else, so that it may be overwritten."""
     known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, "tensorboard", "training.png"}
-    names = {entry.name for entry in path.iterdir() if not entry.name.startswith("checkpoint-")}
+    names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False
     tables = read_toml(path / CONFIG)
     return {"model", "training"} <= set(tables) and (is_stored_dataset(path / DATASET) or DATASET not in names)
 
 
+def _has_added_facts(store: Path) -> bool:
+    """Whether a database holds facts; one that was only opened, as by a service, holds none."""
+    if not store.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(store)) as connection:
+            return connection.execute("SELECT last_sequence FROM titer_store").fetchone() != (0,)
+    except sqlite3.Error:
+        return True  # nothing that cannot be read is thrown away
+
+
 def check_can_create(path: Path, *, overwrite: bool = False) -> None:
     """Refuse a place that holds something that may not be overwritten."""
     if path.is_file():
         raise TiterError(f"{path} is a file")
-    if (path / STORE).exists():
+    if _has_added_facts(path / STORE):
         raise TiterError(
             f"{path} holds facts that were added to it ({STORE}), which nothing overwrites; choose another place"
         )

@@ -1,0 +1,19 @@
+from pathlib import Path
+
+import pytest
+
+from titer.data.dataset import Dataset
+from titer.service.knowledge import Knowledge
+from titer.training.config import Config
+from titer.training.run import Run
+from titer.training.train import train
+
+
+@pytest.fixture(scope="module")
+def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture
+def knowledge(trained: Run, tmp_path: Path) -> Knowledge:
+    return Knowledge(trained, store=f"sqlite:///{tmp_path / 'facts.db'}", device="cpu")
