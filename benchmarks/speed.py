@@ -1,4 +1,4 @@
-"""How many questions TITer trains on and answers in a second, what set-up takes, and how much memory.
+"""How many questions a model trains on and answers in a second, what set-up takes, and how much memory.
 
     python benchmarks/speed.py data/ICEWS14 --config configs/titer/icews14.toml
 
@@ -15,6 +15,7 @@ import torch
 
 from titer import History, Queries, evaluate, load_dataset
 from titer.models.registry import model_class
+from titer.training.batches import shuffled_batches
 from titer.training.config import Config
 from titer.training.device import choose_device
 from titer.training.steps import make_stepper
@@ -52,8 +53,10 @@ def main() -> None:
     indexing = time.perf_counter()
     history = History(dataset.train, dataset.vocabulary).to(device)
     stepper = make_stepper(model, *Queries.about(dataset.train, dataset.vocabulary), history, config.training)
-    order = torch.randperm(len(stepper.queries)).to(device)
-    batches = [rows for rows in order.split(config.training.batch_size) if len(rows) == config.training.batch_size]
+    size, by_time = config.training.batch_size, model.batches_share_their_time
+    batches = shuffled_batches(stepper.queries, size, by_time=by_time)
+    if model.has_static_shapes:
+        batches = [rows for rows in batches if len(rows) == size]  # the last one would not be replayed
     recording = time.perf_counter()
     for rows in batches[:8]:
         stepper.step(rows)
@@ -65,7 +68,7 @@ def main() -> None:
         for rows in batches[:50]:
             stepper.step(rows)
         synchronise(device)
-        trained += len(batches[:50]) * config.training.batch_size
+        trained += sum(len(rows) for rows in batches[:50])
     training = trained / (time.perf_counter() - started)
 
     if options.test_questions:

@@ -74,6 +74,16 @@ class TestQuestions:
         again = client.post("/v1/explain", json={**TALKS, "answer": "Drovia", "without": [fact]}).json()
         assert again["reasons"][0]["facts"][0] != best
 
+    @pytest.mark.parametrize(
+        ("body", "detail"),
+        [
+            ({"subject": "Aldoria"}, "body.one.relation: Field required"),
+            ({"questions": [{"subject": "Aldoria"}]}, "body.many.questions.0.relation: Field required"),
+        ],
+    )
+    def test_a_mistake_is_named_for_what_was_meant_one_question_or_many(self, client: TestClient, body, detail):
+        assert error(client.post("/v1/forecast", json=body))["details"] == [detail]
+
     def test_names_are_completed(self, client: TestClient):
         assert client.get("/v1/entities", params={"q": "ald"}).json()["names"][0] == "Aldoria"
         assert "Central Bank of Aldoria" in client.get("/v1/entities", params={"q": "ald"}).json()["names"]

@@ -5,8 +5,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from titer.cli.import_data import BadRows, column_map
-from titer.cli.options import JsonOption, RunArgument, StoreOption
+from titer.cli.options import (
+    BadRows,
+    BadRowsOption,
+    ColumnOption,
+    DateFormatOption,
+    DelimiterOption,
+    EncodingOption,
+    JsonOption,
+    NamesOption,
+    RunArgument,
+    StoreOption,
+    table_options,
+)
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import RunError
 from titer.training.layout import CONFIG, DATASET, STORE
@@ -29,23 +40,14 @@ def add(
     backfill: Annotated[
         bool, typer.Option("--backfill", help="Take facts before the last known step too; rebuilds the index.")
     ] = False,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="PART=COLUMN: which column is the subject, relation, object, time, start or end."),
-    ] = None,
-    names: Annotated[
-        str | None, typer.Option(help="Column names, with commas, for text files without a header row.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What stands between two fields of a text file.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "utf-8",
-    date_format: Annotated[
-        str | None, typer.Option(help="How dates are written if not as 2018-10-04, for example %d.%m.%Y.")
-    ] = None,
+    column: ColumnOption = None,
+    names: NamesOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = "utf-8",
+    date_format: DateFormatOption = None,
     earliest: Annotated[str | None, typer.Option(help="First date to keep; a fact that lasts is cut there.")] = None,
     latest: Annotated[str | None, typer.Option(help="Last date to keep; a fact that lasts is cut there.")] = None,
-    bad_rows: Annotated[
-        BadRows, typer.Option(help="Stop at the first row that cannot be taken, or skip such rows.")
-    ] = BadRows.fail,
+    bad_rows: BadRowsOption = BadRows.fail,
     rejected: Annotated[
         Path | None, typer.Option(help="Where to write skipped rows; by default FILE.rejected.csv.")
     ] = None,
@@ -57,17 +59,10 @@ def add(
     relation that it has not learned. A fact that is known already counts once. Nothing is stored unless every row can
     be taken; what is stored when the command returns stays stored.
     """
-    from titer.data.readers.tables import TableOptions
     from titer.store.adding import add_file
 
-    options = TableOptions(
-        columns=column_map(column or []),
-        names=[part.strip() for part in names.split(",")] if names else None,
-        delimiter=delimiter.replace("\\t", "\t") if delimiter else None,
-        encoding=encoding,
-        date_format=date_format,
-        earliest=earliest,
-        latest=latest,
+    options = table_options(
+        column, names, delimiter, encoding=encoding, date_format=date_format, earliest=earliest, latest=latest
     )
     with _open(run, store) as facts:
         result = add_file(

@@ -6,16 +6,19 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.options import OverwriteOption
+from titer.cli.options import (
+    BadRows,
+    BadRowsOption,
+    ColumnOption,
+    DateFormatOption,
+    DelimiterOption,
+    EncodingOption,
+    NamesOption,
+    OverwriteOption,
+    table_options,
+)
 from titer.cli.screen import note, say
 from titer.errors import DataError
-
-
-class BadRows(StrEnum):
-    """What to do with rows that cannot be read."""
-
-    fail = "fail"
-    skip = "skip"
 
 
 class Unit(StrEnum):
@@ -35,21 +38,14 @@ def import_data(
     ],
     out: Annotated[Path, typer.Option(help="Where to put the dataset.")],
     name: Annotated[str | None, typer.Option(help="What to call it; by default like the folder.")] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="PART=COLUMN: which column is the subject, relation, object, time, start or end."),
-    ] = None,
-    names: Annotated[
-        str | None, typer.Option(help="Column names, with commas, for text files without a header row.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What stands between two fields of a text file.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of text files.")] = "utf-8",
+    column: ColumnOption = None,
+    names: NamesOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = "utf-8",
     unit: Annotated[
         Unit | None, typer.Option(help="How long one step lasts; by default as precise as the first date.")
     ] = None,
-    date_format: Annotated[
-        str | None, typer.Option(help="How dates are written if not as 2018-10-04, for example %d.%m.%Y.")
-    ] = None,
+    date_format: DateFormatOption = None,
     earliest: Annotated[
         str | None, typer.Option(help="First date to keep; an unknown start is taken to be there.")
     ] = None,
@@ -63,9 +59,7 @@ def import_data(
     test_from: Annotated[
         str | None, typer.Option(help="Date at which the test split begins (with --valid-from).")
     ] = None,
-    bad_rows: Annotated[
-        BadRows, typer.Option(help="Stop at the first row that cannot be read, or skip such rows.")
-    ] = BadRows.fail,
+    bad_rows: BadRowsOption = BadRows.fail,
     rejected: Annotated[
         Path | None, typer.Option(help="Where to write skipped rows; by default OUT.rejected.csv.")
     ] = None,
@@ -77,17 +71,16 @@ def import_data(
     end for facts that last. Dates may be partial (1926-##-##). Nothing is written unless everything could be read.
     """
     from titer.data.importing import SplitOptions, import_dataset
-    from titer.data.readers.tables import TableOptions
     from titer.data.time_axis import TimeUnit
 
     imported = import_dataset(
         files,
         out,
         name=name,
-        options=TableOptions(
-            columns=column_map(column or []),
-            names=[part.strip() for part in names.split(",")] if names else None,
-            delimiter=delimiter.replace("\\t", "\t") if delimiter else None,
+        options=table_options(
+            column,
+            names,
+            delimiter,
             encoding=encoding,
             unit=TimeUnit(unit) if unit else None,
             date_format=date_format,
@@ -107,17 +100,6 @@ def import_data(
         note(f"{count}; they are in {imported.rejected_file}, each with the reason")
     sizes = " / ".join(f"{len(facts):,}" for facts in imported.dataset.splits.values())
     say(f"{out}: {sizes} facts (train / valid / test), by the {imported.dataset.axis.unit}")
-
-
-def column_map(pairs: list[str]) -> dict[str, str]:
-    """What ``--column`` says."""
-    columns = {}
-    for pair in pairs:
-        part, equals, column = pair.partition("=")
-        if not equals:
-            raise DataError(f"--column wants PART=COLUMN, such as subject=Actor1, not {pair!r}")
-        columns[part.strip()] = column.strip()
-    return columns
 
 
 def _fractions(shares: str) -> tuple[float, float, float]:

@@ -35,7 +35,7 @@ from titer.service.schemas import (
     ManyOut,
     ModelOut,
     NamesOut,
-    OneIn,
+    OneOrManyIn,
     QuestionIn,
     WhatIfIn,
     WhatIfOut,
@@ -108,7 +108,7 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
                 raise ProblemError(422, "too_much", f"{name} may be at most {most}, not {value}")
 
     @app.post("/v1/forecast", summary="Answer one question, or many")
-    async def forecast(asked: ManyIn | OneIn) -> ManyOut | ForecastOut:
+    async def forecast(asked: OneOrManyIn) -> ManyOut | ForecastOut:
         questions = asked.questions if isinstance(asked, ManyIn) else [asked]
         check(asked.top, asked.explain, len(questions))
         found = await batcher().ask([_question(one) for one in questions], asked.top, asked.explain)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag
 
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
 MOST_CHANGES = 100
@@ -44,6 +44,15 @@ class ManyIn(Wanted):
     """Many questions, answered together."""
 
     questions: Annotated[list[QuestionIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MOST_QUESTIONS)
+
+
+def _one_or_many(body: Any) -> str:
+    many = isinstance(body, ManyIn) or (isinstance(body, dict) and "questions" in body)
+    return "many" if many else "one"
+
+
+# Told apart before anything is checked, so that mistakes are named for what was meant.
+OneOrManyIn = Annotated[Annotated[OneIn, Tag("one")] | Annotated[ManyIn, Tag("many")], Discriminator(_one_or_many)]
 
 
 class FactIn(In):

@@ -45,7 +45,8 @@ export function draw(reasons, start, answer, date, onFact) {
   for (const { fact } of [first, ...far]) {
     picture.append(svg("text", { x: across(fact.age), y: height - 6, "text-anchor": "middle" }, fact.date));
   }
-  for (const step of [...steps].reverse()) picture.append(arc(step, across(step.fact.age), down, onFact));
+  // Strongest first, as they are tabbed through; thin arcs lie on top of thick ones.
+  for (const step of steps) picture.append(arc(step, across(step.fact.age), down, onFact));
   picture.append(...labels(steps, across, down));
   return picture;
 }
