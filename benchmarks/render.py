@@ -8,26 +8,20 @@ beside them.
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
+
+from titer.evaluation.comparison import cell, published_cell
+from titer.evaluation.published import DATASETS, METRICS, SIZES, published
+from titer.evaluation.published import MODELS as MODELS_OF_THE_PAPER
+from titer.report.charts import grouped_bars, svg_file
 
 HERE = Path(__file__).parent
 PAGE = HERE / "RESULTS.md"
-DATASETS = ("icews14", "icews18", "wiki", "yago")
-KEYS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
-PAPER = {  # MRR, Hits@1, Hits@3, Hits@10 of TITer in the paper
-    "icews14": (41.73, 32.74, 46.46, 58.44),
-    "icews18": (29.98, 22.05, 33.46, 44.83),
-    "wiki": (75.50, 72.96, 77.49, 79.02),
-    "yago": (87.47, 84.89, 89.96, 90.27),
-}
-PAPER_SIZES = {  # million parameters and multiply-adds on ICEWS14 in the paper
-    "RE-NET": (5.459, 4.370),
-    "CyGNet": (8.568, 8.554),
-    "xERTE": (2.927, 225.895),
-    "TITer": (1.455, 0.225),
-}
+PICTURE = HERE / "inductive.svg"
+MODELS = (*MODELS_OF_THE_PAPER, "path_mixture", "recurrency", "random_walk")
 ABLATIONS = {
     "titer/icews14": "TITer",
     "titer/icews14-no-shaping": "without reward shaping",
@@ -63,14 +57,24 @@ LOOKS = (
     "and 81.08 without; ICEWS18: more epochs, because validation had still been rising at 45), and the test split "
     "was read once, after that."
 )
-SIZES = (
-    "Counted while the model runs, by `titer size titer/icews14 --json > benchmarks/sizes/titer-icews14.json` and its "
-    "like: the multiply-adds of all matrix products, in batches of 512, what a batch shares divided among its "
-    "questions. A step is one decision of one walk, forward; a question is the whole beam search. The paper does "
-    "not say how it counted; the path encoder alone needs 0.36 M for three steps, so its 0.225 M must be one step. "
-    "With a relation table of as many rows as there are entities ours would have the paper's 1.455 M parameters."
+COUNTED = (
+    "Counted while the model runs, by `titer reproduce` or by `titer size titer/icews14 --json > "
+    "benchmarks/sizes/titer-icews14.json` and its like: the multiply-adds of all matrix products, in batches of 512, "
+    "what a batch shares divided among its questions. A step is one decision of one walk in training, forward; a model "
+    "that does not walk has one step a question. A question is all that one answer of the evaluation takes: TITer's "
+    "whole beam search, a score for every entity. The paper does not say how it counted. TITer's path encoder alone "
+    "needs 0.36 M for three steps, so its 0.225 M must be one step; with a relation table of as many rows as there are "
+    "entities ours would have the paper's 1.455 M parameters. CyGNet's 8.568 M are its two output layers without its "
+    "embeddings."
 )
-MODELS = ("path_mixture", "titer", "recurrency", "random_walk")
+BESIDE = (
+    "Ours by the convention `paper`, as the paper's were made: an answer that the model cannot tell from others stands "
+    "first among them. Every model looks back on all facts before a question's time, at test too; no weights change."
+)
+UNSEEN = (
+    "Test questions whose fact has an entity that training never saw. The dotted lines are the random walk's: what a "
+    "model must beat to know anything about such entities."
+)
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -84,93 +88,154 @@ def load() -> Rows:
     return rows
 
 
-def cell(values: list[float]) -> str:
-    """A mean, with the deviation where there are several."""
-    shown = f"{100 * mean(values):.2f}"
-    return f"{shown} ± {100 * stdev(values):.2f}" if len(values) > 1 else shown
+def hundredfold(values: Sequence[float]) -> str:
+    """A mean times a hundred, with the deviation where there are several."""
+    return cell([100 * value for value in values])
 
 
-def main_table(rows: Rows) -> list[str]:
-    """TITer beside the paper."""
-    lines = ["| | | " + " | ".join(d.upper() for d in DATASETS) + " |", "|---|---|" + "---|" * len(DATASETS)]
-    for i, key in enumerate(KEYS):
-        name = key.replace("hits_at_", "Hits@").replace("mrr", "MRR")
-        lines.append(f"| {name} | paper | " + " | ".join(f"{PAPER[d][i]:.2f}" for d in DATASETS) + " |")
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def main_table(rows: Rows, metric: str) -> list[str]:
+    """Every model on every dataset, the paper's figures beside ours."""
+    lines = []
+    for model in MODELS:
+        found = {d: rows.get(f"{model}/{d.lower()}", []) for d in DATASETS}
+        if any(found.values()):
+            ours = [hundredfold([row["conventions"]["paper"][metric] for row in found[d]]) for d in DATASETS]
+            paper = [published_cell(published(model, d, metric)) for d in DATASETS]
+            lines.append([f"`{model}`", *(text for pair in zip(ours, paper, strict=True) for text in pair)])
+    return table(["", *(text for d in DATASETS for text in (d, "paper"))], lines)
+
+
+def notes(rows: Rows) -> list[str]:
+    """What is to be said about single results."""
+    return [f"- {label}: {row['note']}" for label in sorted(rows) for row in rows[label] if row.get("note")]
+
+
+def titer_table(rows: Rows) -> list[str]:
+    """TITer beside the paper, under both conventions."""
+    lines = []
+    for metric, title in METRICS.items():
+        lines.append([title, "paper", *(published_cell(published("titer", d, metric)) for d in DATASETS)])
         for convention in ("paper", "realistic"):
-            cells = [
-                cell([row["conventions"][convention][key] for row in rows[f"titer/{d}"]])
-                if rows.get(f"titer/{d}")
-                else "–"
-                for d in DATASETS
-            ]
-            lines.append(f"| | ours, convention `{convention}` | " + " | ".join(cells) + " |")
-    seeds = [f"{d.upper()} {', '.join(str(row['seed']) for row in rows.get(f'titer/{d}', []))}" for d in DATASETS]
-    return [*lines, "", "Seeds: " + "; ".join(seeds) + "."]
+            found = [[row["conventions"][convention][metric] for row in rows[f"titer/{d.lower()}"]] for d in DATASETS]
+            lines.append(["", f"ours, convention `{convention}`", *map(hundredfold, found)])
+    seeds = [f"{d} {', '.join(str(row['seed']) for row in rows.get(f'titer/{d.lower()}', []))}" for d in DATASETS]
+    return [*table(["", "", *DATASETS], lines), "", "Seeds: " + "; ".join(seeds) + "."]
 
 
 def model_table(rows: Rows, group: str | None = None) -> list[str]:
     """MRR of every model on every dataset, of all questions or of one group of them."""
-    lines = ["| | " + " | ".join(d.upper() for d in DATASETS) + " |", "|---|" + "---|" * len(DATASETS)]
+    lines = []
     for model in MODELS:
-        found = [rows.get(f"{model}/{d}", []) for d in DATASETS]
+        found = [rows.get(f"{model}/{d.lower()}", []) for d in DATASETS]
         mrr = [[(row["entities"][group] if group else row["metrics"])["mrr"] for row in of_one] for of_one in found]
         if any(mrr):
-            lines.append(f"| `{model}` | " + " | ".join(cell(values) if values else "–" for values in mrr) + " |")
-    return lines
+            lines.append([f"`{model}`", *map(hundredfold, mrr)])
+    return table(["", *DATASETS], lines)
 
 
 def small_table(rows: Rows, labels: dict[str, str], group: str | None = None, seed: int | None = None) -> list[str]:
     """Rows with their four metrics, of all questions or of one group of them, of all seeds or of one."""
-    lines = ["| | MRR | Hits@1 | Hits@3 | Hits@10 | seeds |", "|---|---|---|---|---|---|"]
+    lines = []
     for label, text in labels.items():
         found = [row for row in rows.get(label, []) if seed is None or row["seed"] == seed]
         metrics = [row["entities"][group] if group else row["metrics"] for row in found]
         if metrics:
-            cells = [cell([m[key] for m in metrics]) for key in KEYS]
-            lines.append(f"| {text} | " + " | ".join(cells) + f" | {len(found)} |")
-    return lines
+            lines.append([text, *(hundredfold([m[key] for m in metrics]) for key in METRICS), str(len(found))])
+    return table(["", *METRICS.values(), "seeds"], lines)
 
 
-def size_table() -> list[str]:
-    """Parameters and computation, in millions, beside the paper's."""
-    lines = [
-        "| | parameters | multiply-adds per step | multiply-adds per question |",
-        "|---|---|---|---|",
-        *(f"| {name}, paper, ICEWS14 | {p:.3f} M | {m:.3f} M | |" for name, (p, m) in PAPER_SIZES.items()),
-    ]
-    keys = ("parameters", "multiply_adds_per_step", "multiply_adds_per_question")
+def inductive_picture(rows: Rows) -> str:
+    """MRR and Hits@10 on ICEWS14's questions with an entity that was never trained, beside a random walk's."""
+    kinds = {title: metric for metric, title in METRICS.items() if metric in ("mrr", "hits_at_10")}
+
+    def unseen(model: str, metric: str) -> float:
+        return 100 * mean(row["entities"]["unseen"][metric] for row in rows[f"{model}/icews14"])
+
+    models = [model for model in MODELS if model != "random_walk" and rows.get(f"{model}/icews14")]
+    series = {title: [unseen(model, metric) for model in models] for title, metric in kinds.items()}
+    baseline = {title: unseen("random_walk", metric) for title, metric in kinds.items()}
+    title = "Questions with an entity that was never trained, ICEWS14"
+    return svg_file(grouped_bars(title, models, series, "random walk", baseline))
+
+
+def size_table(rows: Rows) -> list[str]:
+    """Parameters and computation, in millions: every model on ICEWS14 beside the paper's, and TITer on all datasets."""
+    lines = []
     for dataset in DATASETS:
-        found = json.loads((HERE / "sizes" / f"titer-{dataset}.json").read_text(encoding="utf-8"))
-        cells = " | ".join(f"{found[key] / 1e6:.3f} M" for key in keys)
-        lines.append(f"| TITer, ours, {dataset.upper()} | {cells} |")
-    return lines
+        for model in MODELS if dataset == DATASETS[0] else ("titer",):
+            counted = counted_size(rows, model, dataset)
+            paper = SIZES.get(model) if dataset == DATASETS[0] else None
+            if paper or (counted and counted["parameters"]):
+                lines.append([f"`{model}`, {dataset}", *_ours(counted), *map(millions, paper or (None, None))])
+    header = ["parameters", "multiply-adds per step", "multiply-adds per question"]
+    return table(["", *header, "parameters, paper", "multiply-adds, paper"], lines)
+
+
+def counted_size(rows: Rows, model: str, dataset: str) -> dict[str, Any] | None:
+    """What was counted when the results were made, or without training."""
+    for row in rows.get(f"{model}/{dataset.lower()}", []):
+        if "size" in row:
+            return row["size"]
+    path = HERE / "sizes" / f"{model}-{dataset.lower()}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def _ours(counted: dict[str, Any] | None) -> list[str]:
+    keys = ("parameters", "multiply_adds_per_step", "multiply_adds_per_question")
+    found = [counted[key] if counted else None for key in keys]
+    return [millions(None if value is None else value / 1e6) for value in found]
+
+
+def millions(value: float | None) -> str:
+    """In the paper's way."""
+    return "–" if value is None else f"{value:.3f} M"
 
 
 def commands(rows: Rows) -> list[str]:
     """What made each number."""
-    lines = ["| result | MRR | hardware | seconds of training | command |", "|---|---|---|---|---|"]
-    for label in sorted(rows):
-        for row in rows[label]:
-            lines.append(
-                f"| {label}, seed {row['seed']} | {100 * row['metrics']['mrr']:.2f} | {row['hardware']} | "
-                f"{row['seconds']['training']:.0f} | `{row['command']}` |"
-            )
-    return lines
+    lines = [
+        [
+            f"{label}, seed {row['seed']}",
+            f"{100 * row['metrics']['mrr']:.2f}",
+            row["hardware"],
+            f"{row['seconds']['training']:.0f}",
+            f"`{row['command']}`",
+        ]
+        for label in sorted(rows)
+        for row in rows[label]
+    ]
+    return table(["result", "MRR", "hardware", "seconds of training", "command"], lines)
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page and its picture."""
     rows = load()
+    hits = [["", f"{title}:", "", *main_table(rows, metric)] for metric, title in METRICS.items() if metric != "mrr"]
     page = [
         "# Results",
         "",
         "Rendered from `benchmarks/results/*.json` and `benchmarks/sizes/*.json` by `python benchmarks/render.py`. "
         "Test splits, time-aware filter, rolling history, best epoch by validation; MRR and Hits × 100. Tables after "
-        "the first use the convention `realistic`. Several trainings shared one GPU, so seconds are upper bounds.",
+        "the first two sections use the convention `realistic`. Several trainings shared one GPU, so seconds are upper "
+        "bounds.",
+        "",
+        "## The paper's main table: MRR",
+        "",
+        BESIDE + " `titer compare --paper benchmarks/results` prints the same.",
+        "",
+        *main_table(rows, "mrr"),
+        *(line for lines in hits for line in lines),
+        *(["", "Notes:", "", *found] if (found := notes(rows)) else []),
         "",
         "## TITer and the paper",
         "",
-        *main_table(rows),
+        *titer_table(rows),
         "",
         "## All models: MRR",
         "",
@@ -179,6 +244,12 @@ def main() -> None:
         "Of the questions with an entity that was never trained:",
         "",
         *model_table(rows, "unseen"),
+        "",
+        "## Entities that were never trained: ICEWS14",
+        "",
+        UNSEEN,
+        "",
+        f"![MRR and Hits@10 of every model on questions with an unseen entity]({PICTURE.name})",
         "",
         "## Ablations, ICEWS14",
         "",
@@ -200,9 +271,9 @@ def main() -> None:
         "",
         "## Size and computation",
         "",
-        SIZES,
+        COUNTED,
         "",
-        *size_table(),
+        *size_table(rows),
         "",
         "## Commands",
         "",
@@ -210,6 +281,7 @@ def main() -> None:
         "",
     ]
     PAGE.write_text("\n".join(page), encoding="utf-8")
+    PICTURE.write_text(inductive_picture(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from titer import History, Queries, train
+from titer import train
 from titer.cli.main import app
 from titer.data.dataset import Dataset
-from titer.models import registry
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
@@ -24,21 +22,6 @@ ROOT = Path(__file__).parents[1]
 
 def python_blocks(document: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
-
-
-def test_the_model_in_the_architecture_page_works(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(registry, "_classes", dict(registry._classes))
-    exec(python_blocks("docs/architecture.md")[0], {"__name__": "docs"})
-    model = registry.model_class("latest")(world_data.vocabulary, world_data.axis)
-    history = History(world_data.facts, world_data.vocabulary)
-    queries, _ = Queries.about(world_data.test, world_data.vocabulary)
-    scores = model.score(queries, history)
-    newest = history.latest(queries.subject, queries.time, 1)
-    known = newest.mask[:, 0]
-    age = (queries.time - newest.time[:, 0])[known]
-    assert torch.equal(scores[known].max(dim=1).values, -age.float())
-    assert torch.equal(scores[known].gather(1, newest.object[known])[:, 0], -age.float())
-    assert int(torch.isfinite(scores).sum(dim=1).max()) <= 50
 
 
 def test_facts_are_added_as_the_page_shows(world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

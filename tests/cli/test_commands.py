@@ -85,6 +85,21 @@ def test_compare_warns_of_different_data(runs: dict[str, Path], tmp_path: Path):
     assert "cannot be compared" in result.output
 
 
+def test_compare_prints_the_papers_main_table_from_runs_and_from_results(runs: dict[str, Path]):
+    shown = titer("compare", "--paper", *runs.values())
+    assert "small-world" in shown
+    assert re.search(r"recurrency +\d+\.\d\d +– ", shown)
+    results = Path(__file__).parents[2] / "benchmarks" / "results"
+    shown = titer("compare", "--paper", results)
+    assert re.search(r"ICEWS14 39be55df\nmodel +MRR +paper .*\n.*\n(.*\n)*?titer +\d\d\.\d\d ± \d\.\d\d +41.73 ", shown)
+    found = json.loads(titer("compare", "--paper", results, "--json"))
+    (row,) = (row for row in found if (row["model"], row["dataset"]) == ("titer", "ICEWS18"))
+    assert row["paper"]["mrr"] == 29.98
+    assert len(row["runs"]) == len(row["ours"]["mrr"])
+    one = results / "titer-icews18-seed0.json"
+    assert f"{row['ours']['mrr'][0]:.2f}" in titer("compare", one)
+
+
 def test_compare_says_how_to_get_missing_results(runs: dict[str, Path], tmp_path: Path):
     titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
     with pytest.raises(TiterError, match="titer evaluate"):

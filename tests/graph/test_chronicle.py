@@ -69,6 +69,24 @@ class TestChronicle:
         got = dict(zip(zip(row.tolist(), answer.tolist(), strict=True), number, strict=True))
         assert got == Counter((r, o) for _, r, o, _ in past_edges(graph, time))
 
+    @given(graph=graphs(), times=st.lists(st.integers(0, LAST_TIME + 2), min_size=1, max_size=4))
+    def test_each_pair_has_all_answers_it_ever_had_before_its_own_moment(self, graph: Graph, times: list[int]):
+        history = History(graph.facts, graph.vocabulary)
+        asked = [
+            (subject, relation, time)
+            for subject in range(graph.vocabulary.num_entities)
+            for relation in range(graph.vocabulary.num_directed_relations)
+            for time in times
+        ]
+        subject, relation, elapsed = torch.tensor(asked).T
+        row, answer = Chronicle(history).answers_ever(subject, relation, elapsed)
+        edges = past_edges(graph, history.first_time + LAST_TIME + 3)
+        assert sorted(zip(row.tolist(), answer.tolist(), strict=True)) == sorted(
+            (row, answer)
+            for row, (s, r, moment) in enumerate(asked)
+            for answer in {o for s2, r2, o, t in edges if (s2, r2) == (s, r) and t - history.first_time < moment}
+        )
+
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), limit=st.integers(1, 4))
     def test_latest_answers_are_different_and_the_latest(self, graph: Graph, time: int, limit: int):
         history = History(graph.facts, graph.vocabulary)

@@ -66,8 +66,12 @@ def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path):
     assert 0 <= row["calibration"]["expected_calibration_error"] <= 1
     assert row["command"].startswith("titer reproduce titer/small-world --seed 3")
     assert f"{100 * row['metrics']['mrr']:.2f}" in shown
+    assert "note" not in row
     again = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK)
     assert again == shown
+    titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK, "--note", "what was tried")
+    noted = json.loads((tmp_path / "results" / "quick-seed3.json").read_text())
+    assert (noted["note"], noted["metrics"]) == ("what was tried", row["metrics"])
     titer("plot", tmp_path / "run")
     assert (tmp_path / "run" / "training.png").read_bytes().startswith(b"\x89PNG")
     titer("plot", tmp_path / "run", "--out", tmp_path / "curves.svg")
@@ -115,16 +119,3 @@ def test_every_stored_result_says_what_made_it(path: Path):
     assert set(row) >= FIELDS
     assert row["command"].startswith("titer reproduce ")
     assert len(row["dataset"]["checksum"]) == 64
-
-
-def test_the_page_of_results_is_the_one_rendered_from_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    import importlib.util
-
-    specification = importlib.util.spec_from_file_location("render", ROOT / "benchmarks" / "render.py")
-    assert specification is not None
-    assert specification.loader is not None
-    render = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(render)
-    monkeypatch.setattr(render, "PAGE", tmp_path / "RESULTS.md")
-    render.main()
-    assert (tmp_path / "RESULTS.md").read_text() == (ROOT / "benchmarks" / "RESULTS.md").read_text()

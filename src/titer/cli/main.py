@@ -12,6 +12,7 @@ from titer.cli import (
     facts,
     faithfulness,
     forecast,
+    models,
     plot,
     report,
     reproduce,
@@ -37,6 +38,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("faithfulness")(faithfulness.faithfulness)
 app.command("forecast")(forecast.forecast)
 app.command("compare")(compare.compare)
+app.command("models")(models.models)
 app.command("plot")(plot.plot)
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)

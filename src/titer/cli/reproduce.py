@@ -17,6 +17,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the run.")] = 0,
     set: Annotated[list[str] | None, typer.Option("--set", help="TABLE.KEY=VALUE: change one setting.")] = None,
     label: Annotated[str | None, typer.Option(help="What to call the result, if settings were changed.")] = None,
+    note_: Annotated[str, typer.Option("--note", help="What is to be said about the result, kept with it.")] = "",
     split: Annotated[Split, typer.Option(help="Which split to measure on: settings are chosen on valid.")] = Split.test,
     configs: Annotated[
         Path | None, typer.Option(help="A folder of other configurations than the published ones.")
@@ -47,7 +48,7 @@ def reproduce(
     _, found, row = run_it(
         dataset, config, place, label=label, command=shlex.join(words), split=split.value, overwrite=overwrite
     )
-    file = write_result(row, results)
+    file = write_result({**row, "note": note_} if note_ else row, results)
     metrics = found.metrics()
     say(f"{label} seed {seed}: MRR {100 * metrics.mrr:.2f}, Hits@1 {100 * metrics.hits_at_1:.2f}, "
         f"Hits@10 {100 * metrics.hits_at_10:.2f} on {split.value} ({found.protocol.name}); {file}")  # fmt: skip

@@ -1,6 +1,7 @@
 """What a history says about pairs, relations and entities, beyond their latest edges."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -95,6 +96,22 @@ class Chronicle:
         row, answer = spread(self.first_answer[relation], self.first_answer[relation + 1])
         event, began = self.answers.last(answer, elapsed)
         return row[began], self.answer_key[answer[began]] % self.num_entities, event[began]
+
+    def answers_ever(self, subject: Tensor, relation: Tensor, elapsed: Tensor) -> tuple[Tensor, Tensor]:
+        """All answers that each (subject, relation, ?) had before its own moment, each once: (row, answer)."""
+        began, object = self._beginnings
+        group = (subject * self.num_relations + relation) << TIME_BITS
+        row, place = spread(torch.searchsorted(began, group), torch.searchsorted(began, group + elapsed))
+        return row, object[place]
+
+    @cached_property
+    def _beginnings(self) -> tuple[Tensor, Tensor]:
+        """The first fact of every series, by subject, relation and time; and its object."""
+        group, elapsed = self.series.key >> TIME_BITS, self.series.elapsed
+        first = torch.searchsorted(group, torch.arange(len(self.series_subject), device=group.device))
+        pair = self.series_subject * self.num_relations + self.series_relation
+        began, order = torch.sort((pair << TIME_BITS) + elapsed[first], stable=True)
+        return began, self.series_object[order]
 
     def answer_features(self, relation: Tensor, answer: Tensor, elapsed: int) -> Tensor:
         """What is known of each entity as an answer to each relation. (batch, NUM_FEATURES)"""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 Class = TypeVar("Class", bound="type[Model]")
 
 BUILT_IN = {
+    "cygnet": "titer.models.cygnet",
     "path_mixture": "titer.models.path_mixture.model",
     "random_walk": "titer.models.random_walk",
     "recurrency": "titer.models.recurrency",

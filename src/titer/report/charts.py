@@ -1,7 +1,8 @@
 """Small pictures of numbers, in SVG."""
 
-from collections.abc import Sequence
-from xml.etree.ElementTree import Element
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from xml.etree.ElementTree import Element, tostring
 
 from titer.evaluation.calibration import Bin
 from titer.report.elements import el
@@ -41,6 +42,54 @@ def bar(value: float, largest: float = 1.0) -> Element:
     )
 
 
+def grouped_bars(
+    title: str,
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    baseline: str,
+    baseline_values: Mapping[str, float],
+) -> Element:
+    """Two series of percentages, a pair of bars for each name, and dotted lines where a baseline stands in each."""
+    colours = dict(zip(series, ("first", "second"), strict=True))
+    thick, left, right, top = 14, 130, WIDTH - MARGIN, MARGIN
+    group = thick * len(series) + 12
+    bottom = top + group * len(names)
+    largest = max(*baseline_values.values(), *(value for values in series.values() for value in values)) or 1
+
+    def across(value: float) -> float:
+        return left + value / largest * (right - left)
+
+    parts = []
+    for row, name in enumerate(names):
+        y = top + group * row + 6
+        parts.append(_text(left - 8, y + thick * len(series) / 2 + 4, name, "end"))
+        for place, (kind, values) in enumerate(series.items()):
+            value, above = values[row], y + thick * place
+            width = f"{across(value) - left:.1f}"
+            parts.append(el("rect", x=left, y=above, width=width, height=thick - 2, rx=2, class_=colours[kind]))
+            parts.append(_text(across(value) + 4, above + thick - 4, f"{value:.1f}", "start"))
+    for place, (kind, value) in enumerate(baseline_values.items()):
+        x = across(value)
+        parts.append(el("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=top, y2=bottom, class_="dotted"))
+        # One line may be close to the other: each is named on a row of its own.
+        parts.append(_text(x, bottom + 14 * (place + 1), f"{baseline}: {kind} {value:.1f}", "middle"))
+        key = left + 120 * place
+        parts.append(el("rect", x=key, y=14, width=12, height=12, rx=2, class_=colours[kind]))
+        parts.append(_text(key + 18, 24, kind, "start"))
+    return _picture(title, *parts, height=bottom + 14 * len(series) + 8)
+
+
+def svg_file(picture: Element) -> str:
+    """A picture as a file of its own, with its style in it."""
+    svg = picture.find("svg")
+    assert svg is not None
+    style = files("titer.report").joinpath("style.css").read_text(encoding="utf-8")
+    paper = el("rect", width="100%", height="100%", class_="paper")
+    alone = el("svg", el("title", svg.get("aria-label", "")), el("style", style), paper, *svg, **svg.attrib)
+    alone.set("xmlns", "http://www.w3.org/2000/svg")
+    return tostring(alone, encoding="unicode") + "\n"
+
+
 def reliability(bins: Sequence[Bin]) -> Element:
     """How often top answers were right, by how sure the model was; on the diagonal it is as sure as it is right."""
     side = HEIGHT - 2 * MARGIN
@@ -68,8 +117,8 @@ def reliability(bins: Sequence[Bin]) -> Element:
     )
 
 
-def _picture(title: str, *parts: Element) -> Element:
-    svg = el("svg", *parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=title)
+def _picture(title: str, *parts: Element, height: float = HEIGHT) -> Element:
+    svg = el("svg", *parts, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=title)
     return el("figure", el("figcaption", title), svg)
 
 

@@ -1,0 +1,29 @@
+"""``titer models``."""
+
+from titer.cli.options import JsonOption
+from titer.cli.screen import say_json, say_table
+
+
+def models(json: JsonOption = False) -> None:
+    """List the models that can be trained, those of installed packages included."""
+    from titer.models.registry import model_class, model_names
+    from titer.training.reproduce import configurations
+
+    published = [name.split("/") for name in configurations()]
+    rows = [
+        {
+            "model": name,
+            "what it is": _first_line(model_class(name).__doc__),
+            "published for": [dataset for model, dataset in published if model == name],
+        }
+        for name in model_names()
+    ]
+    if json:
+        say_json(rows)
+        return
+    shown = [[row["model"], row["what it is"], ", ".join(row["published for"]) or "–"] for row in rows]
+    say_table(["model", "what it is", "published for"], shown, numbers_from=3)
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]

@@ -1,0 +1,134 @@
+"""Measurements from runs and from files of results, gathered into the paper's main table."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from titer.data.benchmarks import BENCHMARKS
+from titer.errors import DataError
+from titer.evaluation.published import DATASETS, METRICS, MODELS, published
+
+CONVENTION = "paper"
+"""How the paper's numbers were made, and so those that stand beside them."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measurement of one trained model."""
+
+    source: str
+    found: dict[str, Any]
+    """What was measured and how, as runs keep it."""
+    conventions: dict[str, dict[str, Any]]
+    """The metrics of the same forecasts under named conventions."""
+    variant: str = ""
+    """What the result is called, where its settings are not the published ones."""
+
+    @classmethod
+    def of_run(cls, source: str, found: dict[str, Any]) -> "Measured":
+        """From an evaluation that a run keeps."""
+        named = found["protocol"].get("convention")
+        here = {named: found["metrics"]} if named else {}
+        return cls(source, found, {**found.get("other_conventions", {}), **here})
+
+    @classmethod
+    def of_result(cls, path: Path) -> "Measured":
+        """From a file that ``titer reproduce`` left."""
+        try:
+            row = json.loads(path.read_text(encoding="utf-8"))
+            protocol = {"convention": row["convention"], **row["protocol"]}
+            found = {**row, "protocol": protocol, "queries": row["metrics"]["queries"]}
+            published = f"{row['model']}/{row['dataset']['name'].lower()}"
+            return cls(str(path), found, row["conventions"], "" if row["label"] == published else row["label"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path} is not a result of titer reproduce: {error!r}") from error
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.found["model"]
+
+    @property
+    def dataset(self) -> dict[str, Any]:
+        """Name, checksum and number of facts of the data."""
+        return self.found["dataset"]
+
+    @property
+    def benchmark(self) -> str | None:
+        """The paper's dataset that it was measured on, if it was one: its name is not enough, there are others."""
+        known = BENCHMARKS.get(self.dataset["name"])
+        facts = tuple(self.dataset[split] for split in ("train", "valid", "test"))
+        return known.name if known is not None and known.facts == facts else None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one model does on one dataset, over all runs, beside the paper's figures."""
+
+    dataset: str
+    model: str
+    measured: tuple[Measured, ...]
+
+    def values(self, metric: str) -> list[float]:
+        """One value a run, times a hundred."""
+        return [100 * one.conventions[CONVENTION][metric] for one in self.measured]
+
+    def published(self, metric: str) -> float | None:
+        """The paper's figure; nothing on other data than the paper's."""
+        return published(self.model, self.dataset, metric) if self.measured[0].benchmark else None
+
+    @property
+    def checksum(self) -> str:
+        """Of the data."""
+        return self.measured[0].dataset["checksum"]
+
+    @property
+    def is_one_setting(self) -> bool:
+        """Whether the runs differ in nothing but their seeds, and where they ran."""
+
+        def decisive(settings: dict[str, Any]) -> dict[str, Any]:
+            training = {k: v for k, v in settings.get("training", {}).items() if k not in ("seed", "device")}
+            return {**settings, "training": training}
+
+        first, *others = (decisive(one.found.get("config", {})) for one in self.measured)
+        return all(other == first for other in others)
+
+
+def standings(measured: Iterable[Measured]) -> list[Standing]:
+    """Dataset by dataset, the paper's first; model by model, in the order of the paper's table."""
+    groups: dict[tuple[str, str, str], dict[str, Measured]] = {}
+    for one in measured:
+        if CONVENTION in one.conventions and not one.variant:
+            group = groups.setdefault((one.dataset["name"], one.dataset["checksum"], one.model), {})
+            group[one.source] = one  # a run that was measured twice is still one run
+    ordered = sorted(groups, key=lambda key: (_place(key[0], DATASETS), key[1], _place(key[2], MODELS)))
+    return [Standing(dataset, model, tuple(groups[dataset, sum, model].values())) for dataset, sum, model in ordered]
+
+
+def cell(values: Sequence[float]) -> str:
+    """A mean, with the deviation where there are several; nothing measured is a dash."""
+    if not values:
+        return "–"
+    return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+
+
+def published_cell(value: float | None) -> str:
+    """A figure of the paper, or a dash where it has none."""
+    return "–" if value is None else f"{value:.2f}"
+
+
+def main_table(of_one_dataset: Sequence[Standing]) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of one dataset's part of the paper's main table."""
+    header = ["model", *(name for title in METRICS.values() for name in (title, "paper"))]
+    return header, [
+        [one.model, *(text for m in METRICS for text in (cell(one.values(m)), published_cell(one.published(m))))]
+        for one in of_one_dataset
+    ]
+
+
+def _place(name: str, order: Sequence[str]) -> tuple[int, str]:
+    """Names of a given order first, others after them by the alphabet."""
+    return (order.index(name) if name in order else len(order), name)
