@@ -11,9 +11,9 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.embedding import EmbeddingConfig
+from titer.models.embedding import PeriodConfig
 from titer.models.registry import model_class
-from titer.models.ttranse import TTransE, TTransEConfig
+from titer.models.ttranse import TTransE
 
 VOCABULARY = Vocabulary.numbered(5, 1)
 TRAIN = Facts.from_rows([(0, 0, 1, 10), (0, 0, 2, 12), (0, 0, 1, 12), (2, 0, 3, 15)])
@@ -21,7 +21,7 @@ TRAIN = Facts.from_rows([(0, 0, 1, 10), (0, 0, 2, 12), (0, 0, 1, 12), (2, 0, 3, 
 
 def ttranse(num_periods: int = 6) -> TTransE:
     torch.manual_seed(0)
-    model = TTransE(VOCABULARY, TimeAxis(), TTransEConfig(dim=4, num_periods=num_periods)).eval()
+    model = TTransE(VOCABULARY, TimeAxis(), PeriodConfig(dim=4, num_periods=num_periods)).eval()
     model.prepare(TRAIN, Facts.empty())
     return model
 
@@ -63,7 +63,7 @@ def test_an_entity_that_training_never_met_is_the_mean_of_those_it_did():
     torch.testing.assert_close(rows, torch.cat([met, mean.expand(2, -1)]))
 
 
-@pytest.mark.parametrize("wrong", [{"dim": 0}, {"dropout": 1.0}, {"dropout": -0.1}])
+@pytest.mark.parametrize("wrong", [{"dim": 0}, {"dropout": 1.0}, {"dropout": -0.1}, {"num_periods": 0}])
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        EmbeddingConfig(**wrong)
+        PeriodConfig(**wrong)

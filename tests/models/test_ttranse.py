@@ -1,16 +1,15 @@
 from typing import ClassVar
 
-import pytest
 import torch
 
 from models.cases import ModelCase
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.ttranse import TTransE, TTransEConfig
+from titer.models.embedding import PeriodConfig
+from titer.models.ttranse import TTransE
 
 
 class TestTTransE(ModelCase):
@@ -23,7 +22,7 @@ class TestTTransE(ModelCase):
 
 def test_the_score_is_the_squared_distance_from_subject_plus_relation_plus_time():
     vocabulary = Vocabulary.numbered(5, 2)
-    model = TTransE(vocabulary, TimeAxis(), TTransEConfig(dim=4, num_periods=3)).eval()
+    model = TTransE(vocabulary, TimeAxis(), PeriodConfig(dim=4, num_periods=3)).eval()
     train = Facts.from_rows([(0, 0, 1, 4), (2, 1, 3, 5), (4, 1, 3, 6)])
     model.prepare(train, Facts.empty())
     with torch.inference_mode():
@@ -31,8 +30,3 @@ def test_the_score_is_the_squared_distance_from_subject_plus_relation_plus_time(
         there = model.entity.weight[2] + model.relation.weight[3] + model.period.weight[1]
         expected = torch.stack([-(there - entity).square().sum() for entity in model.entity.weight])
     torch.testing.assert_close(scores, expected)
-
-
-def test_impossible_settings_are_refused():
-    with pytest.raises(ConfigError, match="num_periods"):
-        TTransEConfig(num_periods=0)

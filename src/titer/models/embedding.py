@@ -36,6 +36,19 @@ class EmbeddingConfig:
             raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
 
 
+@dataclass(frozen=True)
+class PeriodConfig(EmbeddingConfig):
+    """Settings of a model with embeddings of times."""
+
+    num_periods: int = 100
+    """Into how many periods of equal length the time of training is divided; each has an embedding of its own."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_periods < 1:
+            raise ConfigError(f"model.num_periods must be at least 1, not {self.num_periods}")
+
+
 def small_embedding(num_embeddings: int, dim: int) -> nn.Embedding:
     """A table whose products of three rows begin near nothing."""
     table = nn.Embedding(num_embeddings, dim)

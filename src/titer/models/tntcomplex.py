@@ -10,16 +10,14 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.embedding import EmbeddingConfig, EmbeddingModel, small_embedding
+from titer.models.embedding import EmbeddingModel, PeriodConfig, small_embedding
 from titer.models.registry import register
 
 
 @dataclass(frozen=True)
-class TNTComplExConfig(EmbeddingConfig):
+class TNTComplExConfig(PeriodConfig):
     """Settings of ``TNTComplEx``; ``dim`` counts complex numbers."""
 
-    num_periods: int = 100
-    """Into how many periods of equal length the time of training is divided; each has an embedding of its own."""
     embedding_penalty: float = 0.001
     """λ₁: the weight of N3, the mean of the cubes of all factors."""
     smoothness_penalty: float = 0.001
@@ -27,8 +25,6 @@ class TNTComplExConfig(EmbeddingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_periods < 1:
-            raise ConfigError(f"model.num_periods must be at least 1, not {self.num_periods}")
         for name in ("embedding_penalty", "smoothness_penalty"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"model.{name} must not be negative, as {getattr(self, name)} is")
@@ -45,7 +41,7 @@ class TNTComplEx(EmbeddingModel):
 
     .. math::
         \lambda_1 \left( \|u_s\|_3^3 + \|v^t_r \odot w_t\|_3^3 + \|v_r\|_3^3 + \|u_o\|_3^3 \right)
-            + \frac{\lambda_2}{T - 1} \sum_t \|w_{t+1} - w_t\|_4^4.
+            + \frac{\lambda_2}{T - 1} \sum_t \|w_{t+1} - w_t\|_3^3.
 
     A time after training is taken for the last period of training, one before it for the first.
 
@@ -85,9 +81,9 @@ class TNTComplEx(EmbeddingModel):
             self.lasting(queries.relation),
             self.entity(answers),
         )
-        cubes = sum((_modulus(factor) ** 3).sum() for factor in factors) / len(queries)
-        change = (_modulus(self.period.weight.diff(dim=0)) ** 4).sum() / max(self.config.num_periods - 1, 1)
-        return self.config.embedding_penalty * cubes + self.config.smoothness_penalty * change
+        size = sum(_cubes(factor) for factor in factors) / len(queries)
+        change = _cubes(self.period.weight.diff(dim=0)) / max(self.config.num_periods - 1, 1)
+        return self.config.embedding_penalty * size + self.config.smoothness_penalty * change
 
 
 def _product(x: Tensor, y: Tensor) -> Tensor:
@@ -96,7 +92,7 @@ def _product(x: Tensor, y: Tensor) -> Tensor:
     return torch.cat([a * c - b * d, a * d + b * c], dim=-1)
 
 
-def _modulus(x: Tensor) -> Tensor:
+def _cubes(x: Tensor) -> Tensor:
+    """‖x‖₃³ of complex vectors, all added up."""
     real, imaginary = x.chunk(2, dim=-1)
-    # The slope of a square root at nothing is infinite.
-    return torch.sqrt(real**2 + imaginary**2 + 1e-12)
+    return (real**2 + imaginary**2).pow(1.5).sum()

@@ -1,29 +1,13 @@
 """TTransE: relation and time are steps from the subject to the object."""
 
-from dataclasses import dataclass
-
 from torch import Tensor
 
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.embedding import EmbeddingConfig, EmbeddingModel, small_embedding
+from titer.models.embedding import EmbeddingModel, PeriodConfig, small_embedding
 from titer.models.registry import register
-
-
-@dataclass(frozen=True)
-class TTransEConfig(EmbeddingConfig):
-    """Settings of ``TTransE``."""
-
-    num_periods: int = 100
-    """Into how many periods of equal length the time of training is divided; each has an embedding of its own."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.num_periods < 1:
-            raise ConfigError(f"model.num_periods must be at least 1, not {self.num_periods}")
 
 
 @register
@@ -39,10 +23,10 @@ class TTransE(EmbeddingModel):
     """
 
     name = "ttranse"
-    Config = TTransEConfig
-    config: TTransEConfig
+    Config = PeriodConfig
+    config: PeriodConfig
 
-    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: TTransEConfig | None = None):
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PeriodConfig | None = None):
         super().__init__(vocabulary, axis, config)
         self.entity = small_embedding(vocabulary.num_entities, self.config.dim)
         self.relation = small_embedding(vocabulary.num_directed_relations, self.config.dim)
