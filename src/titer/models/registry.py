@@ -14,10 +14,14 @@ Class = TypeVar("Class", bound="type[Model]")
 
 BUILT_IN = {
     "cygnet": "titer.models.cygnet",
+    "de_simple": "titer.models.de_simple",
     "path_mixture": "titer.models.path_mixture.model",
     "random_walk": "titer.models.random_walk",
     "recurrency": "titer.models.recurrency",
+    "ta_distmult": "titer.models.ta_distmult",
     "titer": "titer.models.titer.model",
+    "tntcomplex": "titer.models.tntcomplex",
+    "ttranse": "titer.models.ttranse",
 }
 """Name to module. A module is imported when its model is first asked for."""
 

@@ -1,0 +1,125 @@
+"""What models of embeddings alone share: a score for every entity at once, and cross-entropy over all of them."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.errors import ConfigError
+from titer.graph.filters import TrueAnswers
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import Model, StepResult
+from titer.models.entities import only_heard_of, with_newcomers
+
+NOT_ASKED = -1e9
+
+
+@dataclass(frozen=True)
+class EmbeddingConfig:
+    """Settings that all models of embeddings have."""
+
+    dim: int = 200
+    """Size of the embedding of an entity."""
+    dropout: float = 0.3
+    """Share of a question's vector, and of the entities', that is left out in training."""
+
+    def __post_init__(self) -> None:
+        if self.dim < 1:
+            raise ConfigError(f"model.dim must be at least 1, not {self.dim}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
+
+
+@dataclass(frozen=True)
+class PeriodConfig(EmbeddingConfig):
+    """Settings of a model with embeddings of times."""
+
+    num_periods: int = 100
+    """Into how many periods of equal length the time of training is divided; each has an embedding of its own."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_periods < 1:
+            raise ConfigError(f"model.num_periods must be at least 1, not {self.num_periods}")
+
+
+def small_embedding(num_embeddings: int, dim: int) -> nn.Embedding:
+    """A table whose products of three rows begin near nothing."""
+    table = nn.Embedding(num_embeddings, dim)
+    nn.init.normal_(table.weight, std=0.1)
+    return table
+
+
+class EmbeddingModel(Model):
+    """Knows the past by what it made of embeddings in training alone; the history says who has been heard of.
+
+    Trained by cross-entropy over all entities; other answers that are true at the question's time do not compete.
+    Questions for the subject are asked with a relation of their own, the inverse.
+    """
+
+    trained: Tensor  # (num_entities,) who appears in training
+    trained_times: Tensor  # (2,) the first and the last time step of training
+
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: EmbeddingConfig | None = None):
+        super().__init__(vocabulary, axis, config)
+        self.dropout = nn.Dropout(self.config.dropout)
+        self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
+        self.register_buffer("trained_times", torch.zeros(2, dtype=torch.int64))
+        self._true_answers: TrueAnswers | None = None
+
+    @abstractmethod
+    def plausibility(self, queries: Queries, history: History) -> Tensor:
+        """A score for every entity of the history as the answer of every question. (queries, num_entities)"""
+
+    def penalty(self, queries: Queries, answers: Tensor) -> Tensor | float:
+        """What is added to the loss of a batch to keep embeddings small or smooth."""
+        return 0.0
+
+    def prepare(self, train: Facts, valid: Facts) -> None:
+        """Note who appears in training, when it begins and ends, and which answers are true together."""
+        if len(train) == 0:
+            return
+        self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
+        self.trained_times.copy_(torch.tensor([int(train.time.min()), int(train.time.max())]))
+        self._true_answers = TrueAnswers(train, self.vocabulary)
+
+    def of_all(self, table: Tensor, history: History) -> Tensor:
+        """The rows of all entities of a history; those that training does not know have the mean of those it does."""
+        weight = self.trained.to(table.dtype)
+        mean = weight @ table / weight.sum()
+        return with_newcomers(torch.where(self.trained[:, None], table, mean), history)
+
+    def trained_time(self, time: Tensor) -> Tensor:
+        """The nearest time step of training, counted from the first: for every later time, the last."""
+        first, last = self.trained_times
+        return time.clamp(first, last) - first
+
+    def period_of(self, time: Tensor, num_periods: int) -> Tensor:
+        """Which of so many periods of equal length the nearest time step of training falls into."""
+        first, last = self.trained_times
+        return self.trained_time(time) * num_periods // (last - first + 1)
+
+    def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
+        """Cross-entropy of the answers among all entities, and the penalty."""
+        scores = self._without_other_answers(self.plausibility(queries, history), queries, answers)
+        loss = functional.cross_entropy(scores, answers)
+        return StepResult(loss + self.penalty(queries, answers), {"cross_entropy": loss})
+
+    def _without_other_answers(self, scores: Tensor, queries: Queries, answers: Tensor) -> Tensor:
+        if self._true_answers is None:
+            return scores
+        if self._true_answers.key.device != answers.device:
+            self._true_answers = self._true_answers.to(answers.device)
+        row, answer = self._true_answers.of(queries)
+        other = answer != answers[row]
+        return scores.index_put((row[other], answer[other]), scores.new_tensor(NOT_ASKED))
+
+    def score(self, queries: Queries, history: History) -> Tensor:
+        """The plausibility of every entity that has been heard of. (queries, num_entities)"""
+        return only_heard_of(self.plausibility(queries, history), queries, self.vocabulary.num_entities, history)

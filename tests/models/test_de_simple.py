@@ -1,0 +1,86 @@
+import math
+from typing import ClassVar
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.cases import ModelCase
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.errors import ConfigError
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.de_simple import DESimplE, DESimplEConfig
+
+VOCABULARY = Vocabulary.numbered(5, 2)
+TRAIN = Facts.from_rows([(0, 0, 1, 4), (2, 1, 3, 5), (4, 1, 3, 6)])
+
+
+class TestDESimplE(ModelCase):
+    name = "de_simple"
+    settings: ClassVar = {"dim": 16, "dropout": 0.0}
+    training: ClassVar = {"epochs": 3, "batch_size": 64, "learning_rate": 0.02}
+    least_mrr = 0.4
+    explains = False
+
+
+def de_simple(**settings) -> DESimplE:
+    torch.manual_seed(0)
+    model = DESimplE(VOCABULARY, TimeAxis(), DESimplEConfig(dim=4, time_scale=10.0, **settings)).eval()
+    model.prepare(TRAIN, Facts.empty())
+    return model
+
+
+@given(time=st.integers(-20, 20), relation=st.integers(0, 3))
+def test_the_score_is_the_formula_at_any_time(time: int, relation: int):
+    model = de_simple()
+
+    def z(entity: int, side: int) -> list[float]:
+        a, w, b = (p[entity, side].tolist() for p in (model.amplitude, model.frequency, model.phase))
+        t = (time - 6) / 10
+        return [a[n] * math.sin(w[n] * t + b[n]) if n < 2 else a[n] for n in range(4)]
+
+    def product(*factors: list[float]) -> float:
+        return sum(math.prod(values) for values in zip(*factors, strict=True))
+
+    v, inverse = model.relation.weight[relation].tolist(), model.relation.weight[(relation + 2) % 4].tolist()
+    with torch.no_grad():
+        scores = model.score(Queries.one(2, relation, time), History(TRAIN, VOCABULARY))[0]
+    for o in range(5):
+        expected = (product(z(2, 0), v, z(o, 1)) + product(z(o, 0), inverse, z(2, 1))) / 2
+        assert float(scores[o]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_fact_has_the_same_score_from_both_ends():
+    model, history = de_simple(), History(TRAIN, VOCABULARY)
+    with torch.no_grad():
+        object_asked = model.score(Queries.one(0, 1, 5), history)[0, 3]
+        subject_asked = model.score(Queries.one(3, VOCABULARY.inverse(1), 5), history)[0, 0]
+    assert float(object_asked) == pytest.approx(float(subject_asked), rel=1e-4)
+
+
+def test_questions_of_several_moments_can_be_learned_from_together():
+    model, history = de_simple(), History(TRAIN, VOCABULARY)
+    queries, answers = Queries.about(TRAIN, VOCABULARY)
+    together = model.training_step(queries, answers, history).loss
+    each = [model.training_step(queries[i : i + 1], answers[i : i + 1], history).loss for i in range(len(queries))]
+    torch.testing.assert_close(together, torch.stack(each).mean())
+    together.backward()
+    assert float(model.frequency.grad.abs().sum()) > 0  # pyright: ignore[reportOptionalMemberAccess]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_no_feature_or_every_feature_may_change(share: float):
+    model, history = de_simple(temporal_share=share), History(TRAIN, VOCABULARY)
+    with torch.no_grad():
+        now, later = (model.score(Queries.one(0, 0, time), history) for time in (5, 50))
+    assert torch.equal(now, later) == (share == 0)
+
+
+@pytest.mark.parametrize("wrong", [{"temporal_share": 1.5}, {"time_scale": 0.0}])
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        DESimplEConfig(**wrong)
