@@ -17,6 +17,7 @@ BUILT_IN = {
     "random_walk": "titer.models.random_walk",
     "recurrency": "titer.models.recurrency",
     "titer": "titer.models.titer.model",
+    "xerte": "titer.models.xerte.model",
 }
 """Name to module. A module is imported when its model is first asked for."""
 
