@@ -14,7 +14,7 @@ class XERTEConfig:
     """How many of the latest edges of a node each step looks at; there are as many steps as numbers."""
     kept_edges: int = 40
     """K: how many edges of a question, those with the most attention, survive each step but the last."""
-    strictly_back: bool = True
+    strictly_back: bool = False
     """Whether every step must go back in time (t' < t), or may stay at the time of its node (t' ≤ t)."""
 
     # Sizes.

@@ -52,7 +52,8 @@ class XERTE(Model):
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: XERTEConfig | None = None):
         super().__init__(vocabulary, axis, config)
-        self.entity = nn.Parameter(torch.randn(vocabulary.num_entities, self.config.entity_dim))
+        # An entity that was never trained should say little.
+        self.entity = nn.Parameter(0.1 * torch.randn(vocabulary.num_entities, self.config.entity_dim))
         self.relation = nn.Parameter(torch.randn(vocabulary.num_relation_ids, self.config.node_dim))
         self.time = TimeEncoding(self.config.time_dim)
         self.layers = nn.ModuleList(Attention(self.config) for _ in self.config.num_edges)
