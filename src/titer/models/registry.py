@@ -22,6 +22,7 @@ BUILT_IN = {
     "titer": "titer.models.titer.model",
     "tntcomplex": "titer.models.tntcomplex",
     "ttranse": "titer.models.ttranse",
+    "xerte": "titer.models.xerte.model",
 }
 """Name to module. A module is imported when its model is first asked for."""
 

@@ -59,7 +59,7 @@ def load_checkpoint(
         except (RunError, SafetensorError, OSError, ValueError, KeyError) as error:
             complaints.append(f"{path} is damaged and was passed over: {error}")
             continue
-        if about["config"] != config:
+        if about["config"] != json.loads(json.dumps(config)):  # JSON makes lists of tuples
             raise RunError(f"{path} belongs to a run with other settings; it can only go on with the same ones")
         _restore(model, optimiser, tensors)
         kept = about["progress"]

@@ -18,3 +18,10 @@ def choose_device(name: str = "auto") -> torch.device:
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
         raise ConfigError(f"the device {name!r} is not available on this machine")
     return device
+
+
+def most_memory(device: torch.device) -> dict[str, float]:
+    """The most memory of a GPU that this process has held at once, as a row of a log; nothing for a CPU."""
+    if device.type != "cuda":
+        return {}
+    return {"gpu_gigabytes": round(torch.cuda.max_memory_reserved(device) / 1e9, 3)}

@@ -19,7 +19,7 @@ from titer.models.registry import model_class
 from titer.training.batches import shuffled_batches
 from titer.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from titer.training.config import Config, TrainingConfig
-from titer.training.device import choose_device
+from titer.training.device import choose_device, most_memory
 from titer.training.layout import CONFIG, MODEL
 from titer.training.reporter import Reporter
 from titer.training.run import Run, check_can_create
@@ -56,7 +56,7 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
         run.record(evaluate(model, dataset, "valid"))
     run.write_card()
     times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
-    run.finish({**times, "temperature": model.temperature})
+    run.finish({**times, **most_memory(device), "temperature": model.temperature})
     return run
 
 

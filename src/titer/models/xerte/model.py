@@ -1,0 +1,122 @@
+"""xERTE: everything together behind the common base."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.graph.filters import TrueAnswers
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.base import Evidence, Model, StepResult
+from titer.models.entities import with_newcomers
+from titer.models.registry import register
+from titer.models.xerte.attention import Attention, Embeddings, Link, TimeEncoding
+from titer.models.xerte.config import XERTEConfig
+from titer.models.xerte.paths import evidence
+from titer.models.xerte.sampling import Nodes, prior_edges
+from titer.models.xerte.subgraph import Step
+
+MOST_LAGS = 1 << 16
+"""A fact that is longer ago than this many steps is taken to be this many steps ago, to bound memory."""
+LEAST = 1e-30
+"""What is taken for no attention at all where a logarithm is needed."""
+
+
+@register
+class XERTE(Model):
+    r"""Attention that flows from the question's node through a subgraph of the past.
+
+    Zhen Han, Peng Chen, Yunpu Ma, Volker Tresp: "Explainable Subgraph Reasoning for Forecasting on Temporal Knowledge
+    Graphs", ICLR 2021. The subgraph begins as the node (e_q, t_q), which has all attention. In every step each node
+    v = (e, t) shares its attention out among itself and its latest edges to nodes u = (e', t') of the past (see
+    ``Attention``), and the K edges with most attention are kept:
+
+    .. math::
+        a_{v_q} = 1, \quad a_u \leftarrow \sum_v \alpha_{vu} a_v, \quad
+        P(e \mid e_q, p_q, t_q) \propto \sum_{u = (e, t)} a_u
+
+    Then news travels back, from the nodes reached last to those that led to them and so on to the question's, whose
+    representation guides the next step.
+
+    Where this differs from the paper: edges are not drawn at random, the latest are taken; after the last step all of
+    them count; a node outside the subgraph is represented by its embedding alone, [ē_e; Φ(t_q - t)]; and the loss is
+    the cross-entropy of the answer among all that was reached, with other true answers of the moment taken out.
+    """
+
+    name = "xerte"
+    Config = XERTEConfig
+    config: XERTEConfig
+
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: XERTEConfig | None = None):
+        super().__init__(vocabulary, axis, config)
+        # An entity that was never trained should say little.
+        self.entity = nn.Parameter(0.1 * torch.randn(vocabulary.num_entities, self.config.entity_dim))
+        self.relation = nn.Parameter(torch.randn(vocabulary.num_relation_ids, self.config.node_dim))
+        self.time = TimeEncoding(self.config.time_dim)
+        self.layers = nn.ModuleList(Attention(self.config) for _ in self.config.num_edges)
+        self._true_answers: TrueAnswers | None = None
+
+    def prepare(self, train: Facts, valid: Facts) -> None:
+        """Note which answers are true together."""
+        self._true_answers = TrueAnswers(train, self.vocabulary)
+
+    def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
+        """Cross-entropy of the answers that attention reaches; from the others there is nothing to learn."""
+        attention = self._attention(queries, history)
+        if self._true_answers is not None:
+            if self._true_answers.key.device != answers.device:
+                self._true_answers = self._true_answers.to(answers.device)
+            row, answer = self._true_answers.of(queries)
+            others = answer != answers[row]
+            attention = attention.index_put((row[others], answer[others]), attention.new_zeros(()))
+        found = attention.gather(1, answers[:, None])[:, 0]
+        reached = found > 0
+        loss = torch.log(attention.sum(dim=1).clamp(min=LEAST)) - torch.log(found.clamp(min=LEAST))
+        return StepResult((loss * reached).mean(), {"reached": reached.float().mean()})
+
+    def score(self, queries: Queries, history: History) -> Tensor:
+        """The logarithm of the attention that every entity has in the end. (queries, num_entities)"""
+        return self._attention(queries, history).log()
+
+    def _attention(self, queries: Queries, history: History) -> Tensor:
+        return self._grow(queries, history)[-1].by_entity(len(queries), history.vocabulary.num_entities)
+
+    def _grow(self, queries: Queries, history: History) -> list[Step]:
+        """The subgraphs of all questions, step by step."""
+        known = self._embeddings(queries, history)
+        nodes = Nodes.asked(queries)
+        attention = known.entity.new_ones(len(queries))
+        hidden = [known.of(nodes)]  # h of the nodes that each step comes from
+        links: list[Link] = []
+        steps: list[Step] = []
+        for layer, limit in zip(self.layers, self.config.num_edges, strict=True):
+            assert isinstance(layer, Attention)
+            edges = prior_edges(history, nodes, queries.time, limit, strictly_back=self.config.strictly_back)
+            question = torch.cat([hidden[0], known.relation.index_select(0, queries.relation)], dim=1)
+            alpha = layer(nodes, edges, hidden[-1], question, known)
+            flow = alpha * attention.index_select(0, edges.source)
+            steps.append(Step(nodes, edges.source, edges.relation, edges.target, alpha, flow))
+            if len(steps) == len(self.layers):
+                break
+            steps[-1] = steps[-1].pruned(len(queries), self.config.kept_edges)
+            nodes, attention, link = steps[-1].arrived()
+            links.append(link)
+            hidden = [self._dropout(part) for part in layer.told_back([*hidden, known.of(nodes)], links)]
+            known = known._replace(relation=layer.W_h(known.relation))
+        return steps
+
+    def _embeddings(self, queries: Queries, history: History) -> Embeddings:
+        longest = int(queries.time.max()) - history.first_time if len(queries) else 0
+        lags = torch.arange(min(max(longest, 0) + 1, MOST_LAGS), device=self.device)
+        entity = self._dropout(with_newcomers(self.entity, history))
+        return Embeddings(entity, self.time(lags), self._dropout(self.relation), queries.time)
+
+    def _dropout(self, values: Tensor) -> Tensor:
+        return functional.dropout(values, self.config.dropout, self.training)
+
+    def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
+        """The paths through the subgraph to the answer, each with its share of the answer's attention."""
+        return evidence(self._grow(query, history), answer, self.vocabulary)[:limit]
