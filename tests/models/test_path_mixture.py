@@ -19,6 +19,7 @@ from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.paths import NUM_KNOTS, of_age
+from titer.models.path_mixture.prior import Fit
 
 SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 8, "second_edges": 8}
 
@@ -55,6 +56,13 @@ def test_scores_are_logarithms_of_probabilities(graph: Graph, time: int, seed: i
     with torch.inference_mode():
         probability = model.score(query, History(graph.facts, graph.vocabulary)).exp()
     assert float(probability.sum()) == pytest.approx(1, abs=1e-4)
+
+
+def fit_of(model: PathMixture) -> Fit:
+    only = model.mixtures[0]
+    assert isinstance(only, Mixture)
+    assert only.prior.fit is not None
+    return only.prior.fit
 
 
 KINDS = ("direct", "two_steps", "same_relation", "trust", "prior")
@@ -101,12 +109,13 @@ def test_shares_sum_to_one_also_where_everything_is_all_but_impossible(graph: Gr
     only = model.mixtures[0]
     assert isinstance(only, Mixture)
     with torch.no_grad():  # paths below what is added to their sum, answers below what a probability can hold
+        assert only.direct is not None
         only.direct.pair.weight.sub_(60)
         for kind in only.longer:
             for name in ("second_bias", "bias"):
                 if hasattr(kind, name):
                     getattr(kind, name).weight.sub_(60)
-        only.prior.never.weight.fill_(-200)
+        only.prior.usual.never.weight.fill_(-200)
     history = History(graph.facts, graph.vocabulary)
     query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
     with torch.inference_mode():
@@ -219,20 +228,25 @@ def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
 
 
 @given(graph=graphs(), seed=st.integers(0, 9))
-def test_embeddings_of_the_untrained_and_of_a_model_without_prior_change_nothing(graph: Graph, seed: int):
+def test_embeddings_of_the_untrained_change_nothing(graph: Graph, seed: int):
     stranger = seed % graph.vocabulary.num_entities
     everyone = torch.arange(graph.vocabulary.num_entities)
     query = Queries(everyone, torch.zeros_like(everyone), torch.full_like(everyone, LAST_TIME))
     history = History(graph.facts, graph.vocabulary)
-    for settings, who in (({}, stranger), ({"prior": False}, slice(None))):
-        model = mixture(graph, **settings)
-        model.trained[stranger] = False
-        only = model.mixtures[0]
-        assert isinstance(only, Mixture)
-        with torch.no_grad():
-            before = model.score(query, history)
-            only.prior.entity.weight[who] += 1
-            torch.testing.assert_close(model.score(query, history), before)
+    model = mixture(graph)
+    model.trained[stranger] = False
+    with torch.no_grad():
+        before = model.score(query, history)
+        fit_of(model).entity.weight[stranger] += 1
+        torch.testing.assert_close(model.score(query, history), before)
+
+
+@pytest.mark.parametrize(("kind", "part"), [("direct", "direct"), ("trust", "trust"), ("prior", "prior.fit")])
+def test_what_is_left_out_has_no_parameters(kind: str, part: str):
+    graph = Graph(Facts.empty(), Vocabulary.numbered(4, 2))
+    names = {name for name, _ in mixture(graph).named_parameters() if f".{part}." in name}
+    assert names
+    assert not names & {name for name, _ in mixture(graph, **{kind: False}).named_parameters()}
 
 
 def test_questions_of_several_moments_can_be_learned_from_together():
@@ -252,13 +266,12 @@ def test_training_hides_some_entities():
     history = History(Facts.from_rows([(i, 0, (i + 1) % 100, 0) for i in range(100)]), vocabulary)
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, entity_dropout=0.5))
     asked = Asked(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
-    only = model.mixtures[0]
-    assert isinstance(only, Mixture)
+    fit = fit_of(model)
     usable = torch.ones(100, dtype=torch.bool)
     torch.manual_seed(0)
-    hidden = (only.prior.train()._embeddings(asked, usable) == 0).all(dim=1).sum()
+    hidden = (fit.train()._embeddings(asked, usable) == 0).all(dim=1).sum()
     assert 30 < int(hidden) < 70
-    assert not bool((only.prior.eval()._embeddings(asked, usable) == 0).all(dim=1).any())
+    assert not bool((fit.eval()._embeddings(asked, usable) == 0).all(dim=1).any())
 
 
 def test_a_function_of_age_goes_through_its_knots():

@@ -24,6 +24,11 @@ class PathMixtureConfig:
     prior: bool = True
     """Whether embeddings have a say; without them answers are told apart by their past alone."""
 
+    names: bool = False
+    """Whether the words of an entity's name have a say beside its embedding."""
+    phrases: bool = False
+    """x"""
+
     # How far paths reach.
     first_edges: int = 32
     """How many of the subject's latest edges can be a first step."""

@@ -56,30 +56,29 @@ class Mixture(nn.Module):
 
     def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
         super().__init__()
-        self.config = config
         self.prior = Prior(num_entities, num_relations, config)
-        self.direct = Direct(num_relations)
+        self.direct = Direct(num_relations) if config.direct else None
         longer: list[nn.Module] = []
         if config.two_steps:
             longer.append(TwoSteps(num_relations, config))
         if config.same_relation:
             longer += [TwoStepsSame(num_relations, config), ThreeStepsSame(num_relations, config)]
         self.longer = nn.ModuleList(longer)
-        self.trust = Trust(num_relations, config)
+        self.trust = Trust(num_relations, config) if config.trust else None
 
     def forward(self, asked: Asked, trained: Tensor) -> Weights:
         """The weights of all answers to questions of one moment."""
         expected = self.prior(asked, trained)
         series = asked.chronicle.series_before(asked.subject, asked.elapsed)
         counts = asked.chronicle.series.counts_at(series.event, asked.elapsed)
-        weight = self.direct(asked, series, counts) if self.config.direct else torch.zeros_like(counts[:, 0])
+        weight = torch.zeros_like(counts[:, 0]) if self.direct is None else self.direct(asked, series, counts)
         place = series.row * asked.num_entities + series.object
         direct = torch.zeros(len(asked) * asked.num_entities, device=weight.device).index_add(0, place, weight)
         kinds = tuple(kind(asked) for kind in self.longer)
         sums = [direct, *(paths.gathered(len(asked), asked.num_entities) for paths in kinds)]
         total = torch.stack(sums).sum(dim=0)
         trust = torch.zeros_like(total)
-        if self.config.trust:
+        if self.trust is not None:
             reached = (total.detach() > 0).index_fill(0, place, True).nonzero()[:, 0]
             trust = trust.index_put((reached,), self.trust(asked, expected, series, counts, weight, sums, reached))
         shape = (len(asked), asked.num_entities)

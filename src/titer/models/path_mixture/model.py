@@ -125,9 +125,10 @@ class PathMixture(Model):
         found = [Evidence(path, share, "" if path else PRIOR) for path, share in shares.items() if share > 0]
         return sorted(found, key=lambda evidence: -evidence.share)[:limit]
 
-    def _direct(self, mixture: Mixture, asked: Asked, answer: int) -> list[Paths]:
+    @staticmethod
+    def _direct(mixture: Mixture, asked: Asked, answer: int) -> list[Paths]:
         """Past facts between subject and answer, one by one; nothing if they have no vote."""
-        if not self.config.direct:
+        if mixture.direct is None:
             return []
         relation, age = asked.chronicle.facts_between(asked.subject, answer, asked.elapsed)
         return [mixture.direct.paths(asked.relation, relation, age, answer)]

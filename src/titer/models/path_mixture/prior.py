@@ -9,7 +9,20 @@ from torch.nn import functional
 from titer.graph.ledger import NUM_FEATURES
 from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import Table
+from titer.models.remembered import Remembered
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """What is known of all entities at one moment, whatever is asked."""
+
+    activity: Tensor  # (entities, NUM_FEATURES) how often each appears
+    has_past: Tensor  # (entities,) whether it appeared at all
+    embedding: Tensor | None  # (entities, dim) e
+    state: Tensor | None  # (entities, dim) h
+    as_answer: Tensor | None  # (entities, dim) e + V h
 
 
 @dataclass(frozen=True)
@@ -23,31 +36,57 @@ class Expectation:
 
 
 class Prior(nn.Module):
-    r"""π(s, r, o): how well embeddings and states of subject and answer fit, and how usual the answer is.
+    r"""π(s, r, o): how usual the answer is, and how well it fits the question.
 
     .. math::
-        \pi = \mathrm{MLP}[e_s, r, h_s, x_{sr}] \cdot (e_o + V h_o) + \mathrm{usual}_r(o)
-
-    The state h of an entity is made of its latest edges; e is its own embedding, which is nothing for entities that
-    training never saw, and for those that have no past yet: so the model learns how to do without.
+        \pi = \mathrm{usual}_r(o) + \mathrm{fit}(s, r, o)
     """
 
     def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
         super().__init__()
-        dim, hidden = config.dim, config.hidden_dim
-        self.config = config
-        self.entity = nn.Embedding(num_entities, dim)
-        nn.init.normal_(self.entity.weight, std=0.1)
-        self.relation = Table(num_relations, dim, deviation=0.1)
-        self.state = nn.Linear(dim, dim)
-        self.question = nn.Sequential(
-            nn.Linear(3 * dim + NUM_FEATURES, 2 * dim), nn.ReLU(), nn.Dropout(config.dropout), nn.Linear(2 * dim, dim)
-        )
-        self.answer_state = nn.Linear(dim, dim, bias=False)
-        self.dropout = nn.Dropout(config.dropout)
-        # How usual an answer is.
+        self.num_entities = num_entities
+        self.usual = Usual(num_relations, config)
+        self.fit = Fit(num_entities, num_relations, config) if config.prior else None
+        self._everyone = Remembered[Everyone]()
+
+    def forward(self, asked: Asked, trained: Tensor) -> Expectation:
+        """π for every answer of every question."""
+        everyone = self._look_around(asked, trained)
+        inverse = asked.history.vocabulary.inverse(asked.relation)
+        habit = asked.chronicle.answer_features(inverse, asked.subject, asked.elapsed)
+        # Many questions of a moment share their relation.
+        relation, place = torch.unique(asked.relation, return_inverse=True)
+        usual = self.usual(asked, relation, everyone.activity)[place]
+        prior = usual if self.fit is None else usual + self.fit(asked, habit, everyone)
+        # Who came after training and has no past yet was not even known by name at the time of the question.
+        unheard_of = ~everyone.has_past
+        unheard_of[: self.num_entities] = False
+        prior = prior.masked_fill(unheard_of, float("-inf"))
+        return Expectation(prior, usual, everyone.activity, habit)
+
+    def _look_around(self, asked: Asked, trained: Tensor) -> Everyone:
+        """What is known of all entities; computed once for all questions of a moment, where nothing is learned."""
+
+        def look() -> Everyone:
+            ids = torch.arange(asked.num_entities, device=asked.subject.device)
+            activity, has_past = asked.chronicle.activity.features_of(ids, asked.elapsed)
+            if self.fit is None:
+                return Everyone(activity, has_past, None, None, None)
+            return Everyone(activity, has_past, *self.fit.describe(asked, has_past & trained))
+
+        if torch.is_grad_enabled() or self.training:
+            return look()
+        return self._everyone(self, asked.history, look, time=asked.time)
+
+
+class Usual(nn.Module):
+    """How usual an answer is to a relation, whoever the subject: from how often it was, and how active it is."""
+
+    def __init__(self, num_relations: int, config: PathMixtureConfig):
+        super().__init__()
+        hidden = config.hidden_dim
         self.never = Table(num_relations, 1)
-        self.small_relation = Table(num_relations, config.relation_dim, deviation=0.3)
+        self.relation = Table(num_relations, config.relation_dim, deviation=0.3)
         self.popularity = nn.Sequential(
             nn.Linear(2 * NUM_FEATURES + config.relation_dim, hidden),
             nn.ReLU(),
@@ -59,53 +98,72 @@ class Prior(nn.Module):
         )
         self.activity_of = Table(num_relations, config.relation_dim, deviation=0.1)
 
-    def forward(self, asked: Asked, trained: Tensor) -> Expectation:
-        """π for every answer of every question."""
-        chronicle = asked.chronicle
-        everyone = torch.arange(asked.num_entities, device=asked.subject.device)
-        activity, has_past = chronicle.activity.features_of(everyone, asked.elapsed)
-        inverse = asked.history.vocabulary.inverse(asked.relation)
-        habit = chronicle.answer_features(inverse, asked.subject, asked.elapsed)
-        # Many questions of a moment share their relation.
-        relation, place = torch.unique(asked.relation, return_inverse=True)
-        usual = self._usual(asked, relation, activity)[place]
-        prior = usual + self._fit(asked, habit, has_past, trained) if self.config.prior else usual
-        # Who came after training and has no past yet was not even known by name at the time of the question.
-        unheard_of = ~has_past & (everyone >= self.entity.num_embeddings)
-        prior = prior.masked_fill(unheard_of, float("-inf"))
-        return Expectation(prior, usual, activity, habit)
-
-    def _usual(self, asked: Asked, relation: Tensor, activity: Tensor) -> Tensor:
-        """How usual each answer is to each relation, whoever the subject. (relations, entities)"""
+    def forward(self, asked: Asked, relation: Tensor, activity: Tensor) -> Tensor:
+        """How usual each answer is to each relation. (relations, entities)"""
         chronicle = asked.chronicle
         row, answer, event = chronicle.answers_before(relation, asked.elapsed)
         seen = chronicle.answers.features_at(event, asked.elapsed)
-        popularity = self.popularity(torch.cat([seen, activity[answer], self.small_relation(relation)[row]], dim=1))
+        popularity = self.popularity(torch.cat([seen, activity[answer], self.relation(relation)[row]], dim=1))
         usual = self.never(relation).expand(-1, asked.num_entities).reshape(-1)
         usual = usual.index_put((row * asked.num_entities + answer,), popularity[:, 0])
         return usual.view(len(relation), -1) + self.activity_of(relation) @ self.activity(activity).T
 
-    def _fit(self, asked: Asked, habit: Tensor, has_past: Tensor, trained: Tensor) -> Tensor:
-        """How well embeddings and states fit. (questions, entities)"""
-        embedding = self._embeddings(asked, has_past & trained)
+
+class Fit(nn.Module):
+    r"""How well embeddings and states of subject and answer fit.
+
+    .. math::
+        \mathrm{fit} = \mathrm{MLP}[e_s, r, h_s, x_{sr}] \cdot (e_o + V h_o)
+
+    The state h of an entity is made of its latest edges; e is its own embedding, which is nothing for entities that
+    training never saw, and for those that have no past yet: so the model learns how to do without. What the words of
+    its name say is added to it.
+    """
+
+    def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
+        super().__init__()
+        dim = config.dim
+        self.state_edges, self.entity_dropout = config.state_edges, config.entity_dropout
+        self.entity = nn.Embedding(num_entities, dim)
+        nn.init.normal_(self.entity.weight, std=0.1)
+        self.names = Names(dim, config.phrases) if config.names else None
+        self.relation = Table(num_relations, dim, deviation=0.1)
+        self.state = nn.Linear(dim, dim)
+        self.question = nn.Sequential(
+            nn.Linear(3 * dim + NUM_FEATURES, 2 * dim), nn.ReLU(), nn.Dropout(config.dropout), nn.Linear(2 * dim, dim)
+        )
+        self.answer_state = nn.Linear(dim, dim, bias=False)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def describe(self, asked: Asked, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Embeddings and states of all entities, and both together as an answer has them. (entities, dim) each"""
+        embedding = self._embeddings(asked, usable)
         state = self._states(asked, embedding)
+        return embedding, state, embedding + self.answer_state(state)
+
+    def forward(self, asked: Asked, habit: Tensor, everyone: Everyone) -> Tensor:
+        """The fit of every answer of every question. (questions, entities)"""
+        embedding, state, as_answer = everyone.embedding, everyone.state, everyone.as_answer
+        assert embedding is not None
+        assert state is not None
+        assert as_answer is not None
         subject, relation = asked.subject, self.relation(asked.relation)
         known = [self.dropout(embedding[subject]), relation, self.dropout(state[subject]), habit]
-        answers = self.dropout(embedding + self.answer_state(state))
-        return self.question(torch.cat(known, dim=1)) @ answers.T
+        return self.question(torch.cat(known, dim=1)) @ self.dropout(as_answer).T
 
     def _embeddings(self, asked: Asked, usable: Tensor) -> Tensor:
-        """Embeddings of all entities, nothing for those that have none to use. (entities, dim)"""
+        """Embeddings of all entities, without an own part for those that have none to use. (entities, dim)"""
         if self.training:
-            usable = usable & (torch.rand(len(usable), device=usable.device) >= self.config.entity_dropout)
+            usable = usable & (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
         # Entities may have come after training.
-        weight = functional.pad(self.entity.weight, (0, 0, 0, asked.num_entities - self.entity.num_embeddings))
-        return weight * usable[:, None]
+        own = functional.pad(self.entity.weight, (0, 0, 0, asked.num_entities - self.entity.num_embeddings))
+        own = own * usable[:, None]
+        return own if self.names is None else own + self.names(asked.history.vocabulary)
 
     def _states(self, asked: Asked, embedding: Tensor) -> Tensor:
         """What the latest edges of every entity say about it. (entities, dim)"""
         everyone = torch.arange(asked.num_entities, device=embedding.device)
-        edges = asked.latest(everyone, self.config.state_edges)
+        edges = asked.latest(everyone, self.state_edges)
         share = edges.mask / edges.mask.sum(dim=1, keepdim=True).clamp(min=1)
         partner = torch.where(edges.mask, edges.object, 0)
         relation = torch.where(edges.mask, edges.relation, 0)

@@ -13,6 +13,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
 from titer.models.registry import register
+from titer.models.remembered import Remembered
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.decide import Decision, decide, gumbel_noise
 from titer.models.titer.inductive import InductiveTable, co_occurrences, relation_means
@@ -47,7 +48,7 @@ class TITer(Model):
         self.register_buffer("member_relation", torch.empty(0, dtype=torch.int64))
         self.register_buffer("entropy_weight", torch.tensor(self.config.entropy_weight))
         self.register_buffer("average_return", torch.zeros(()))
-        self._inductive: tuple[History, int, InductiveTable] | None = None
+        self._inductive = Remembered[InductiveTable]()
 
     alpha: Tensor  # (num_directed_relations, K)
     trained: Tensor  # (num_entities,)
@@ -164,14 +165,14 @@ class TITer(Model):
         """Built once for a history and the weights of the moment, then used again."""
         if not self.config.inductive_mean:
             return None
-        weights = self.policy.entity._version
-        if self._inductive is None or self._inductive[0] is not history or self._inductive[1] != weights:
+
+        def make() -> InductiveTable:
             table = self.policy.entity.detach()
             relations = self.vocabulary.num_directed_relations
             means, known = relation_means(table, self.member_entity, self.member_relation, relations)
-            made = InductiveTable(table, self.trained, means, known, history, self.config.mu)
-            self._inductive = (history, weights, made)
-        return self._inductive[2]
+            return InductiveTable(table, self.trained, means, known, history, self.config.mu)
+
+        return self._inductive(self, history, make)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """The paths that end at the answer, most probable first, with π and β of every step."""
