@@ -16,6 +16,9 @@ BUILT_IN = {
     "path_mixture": "titer.models.path_mixture.model",
     "random_walk": "titer.models.random_walk",
     "recurrency": "titer.models.recurrency",
+    "renet": "titer.models.renet",
+    "tango_distmult": "titer.models.tango.model",
+    "tango_tucker": "titer.models.tango.model",
     "titer": "titer.models.titer.model",
 }
 """Name to module. A module is imported when its model is first asked for."""
