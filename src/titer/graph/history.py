@@ -18,11 +18,12 @@ from titer.kernels import triton_is_installed
 if TYPE_CHECKING:
     from titer.graph.chronicle import Chronicle
     from titer.graph.popularity import Popularity
+    from titer.graph.snapshots import Snapshots
 
 # A key is the entity in the upper bits and the time since the first fact in the lower ones.
 TIME_BITS = MOST_STEPS.bit_length() - 1
 LAST_STEP = MOST_STEPS - 1
-DERIVED = ("popularity", "chronicle")
+DERIVED = ("popularity", "chronicle", "snapshots")
 """What is computed from a history when first asked for, where the history then lives."""
 
 
@@ -154,6 +155,13 @@ class History:
         from titer.graph.chronicle import Chronicle
 
         return Chronicle(self)
+
+    @cached_property
+    def snapshots(self) -> "Snapshots":
+        """The graph of every time step; computed when first asked for."""
+        from titer.graph.snapshots import Snapshots
+
+        return Snapshots(self)
 
     def _range(self, entity: Tensor, before: Tensor, inclusive: bool) -> tuple[Tensor, Tensor]:
         """The positions of an entity's edges up to a time; both ends are plain searches in the sorted keys."""

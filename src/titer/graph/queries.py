@@ -47,6 +47,11 @@ class Queries:
             rows = slice(start, min(start + size, len(self)))
             yield rows, self[rows]
 
+    def by_time(self) -> "Iterator[tuple[Tensor, int]]":
+        """The rows of the questions of each time, and that time."""
+        for time in torch.unique(self.time).tolist():
+            yield (self.time == time).nonzero()[:, 0], time
+
     def to(self, device: torch.device | str) -> "Queries":
         """The same questions on another device."""
         return Queries(self.subject.to(device), self.relation.to(device), self.time.to(device))

@@ -100,8 +100,7 @@ class PathMixture(Model):
     @staticmethod
     def _by_time(queries: Queries, history: History) -> Iterator[tuple[Tensor, Asked]]:
         """The questions of each moment, and which rows they are."""
-        for time in torch.unique(queries.time).tolist():
-            rows = (queries.time == time).nonzero()[:, 0]
+        for rows, time in queries.by_time():
             yield rows, Asked(queries.subject[rows], queries.relation[rows], time, history)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:

@@ -1,0 +1,91 @@
+"""A history as a sequence of graphs, one for every time step that has facts."""
+
+from bisect import bisect_left
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.ragged import spread
+
+
+class Snapshots:
+    """The graphs of all steps that have facts, numbered in order of time; a fact that is repeated counts once.
+
+    A node is an entity in a step in which it has a fact, and its edges are the facts of that step, read from its side;
+    their other ends are nodes of the same step. Like the history, it may hold facts of any time: whoever asks first
+    learns from ``before`` how many snapshots lie before a moment, and keeps to those.
+    """
+
+    def __init__(self, history: History):
+        vocabulary = history.vocabulary
+        self._num_relations, self._num_entities = vocabulary.num_directed_relations, vocabulary.num_entities
+        key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
+        elapsed, step = torch.unique(key & LAST_STEP, return_inverse=True)
+        self.times: list[int] = (elapsed + history.first_time).tolist()
+
+        # Nodes, sorted by entity and then by step.
+        self._key, node = torch.unique((key >> TIME_BITS) * len(elapsed) + step, return_inverse=True)
+        self.entity, self.step = self._key // max(len(elapsed), 1), self._key % max(len(elapsed), 1)
+        self._by_step = torch.argsort(self.step, stable=True)
+        starts = torch.searchsorted(self.step[self._by_step], torch.arange(len(elapsed) + 1, device=key.device))
+        self._first_of_step: list[int] = starts.tolist()
+
+        # Edges, sorted by node.
+        self._fact = torch.unique(self._code(node, relation, object))
+        self.source = self._fact // (self._num_entities * self._num_relations)
+        self.relation = self._fact // self._num_entities % self._num_relations
+        self.object = self._fact % self._num_entities
+        self.target = torch.searchsorted(self._key, self.object * len(elapsed) + self.step[self.source])
+        self._first_edge = torch.searchsorted(self.source, torch.arange(len(self._key) + 1, device=key.device))
+
+    def _code(self, node: Tensor, relation: Tensor, object: Tensor) -> Tensor:
+        """A number for every edge that is possible."""
+        return (node * self._num_relations + relation) * self._num_entities + object
+
+    def before(self, time: int) -> int:
+        """How many snapshots there are strictly before a time."""
+        return bisect_left(self.times, time)
+
+    def nodes(self, first: int, end: int) -> Tensor:
+        """All nodes of the snapshots ``first .. end-1``, snapshot by snapshot."""
+        return self._by_step[self._first_of_step[first] : self._first_of_step[end]]
+
+    def edges(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """All edges of some nodes, and for each the row of its node."""
+        return spread(self._first_edge[nodes], self._first_edge[nodes + 1])
+
+    def latest(self, entity: Tensor, end: int, limit: int) -> tuple[Tensor, Tensor]:
+        """The latest nodes of each entity before snapshot ``end``, the last one last, and where there is one.
+
+        Both are (entities, limit); places without a node hold node 0.
+        """
+        stop = torch.searchsorted(self._key, entity * len(self.times) + end)
+        start = torch.searchsorted(self._key, entity * len(self.times))
+        node = stop[:, None] - limit + torch.arange(limit, device=entity.device)
+        exists = node >= start[:, None]
+        return torch.where(exists, node, 0), exists
+
+    @cached_property
+    def begins(self) -> Tensor:
+        """Whether the fact of each edge was not yet there in the snapshot before."""
+        return ~self._holds_at(-1)
+
+    @cached_property
+    def ceases(self) -> Tensor:
+        """Whether the fact of each edge is no longer there in the snapshot after."""
+        return ~self._holds_at(1)
+
+    def _holds_at(self, distance: int) -> Tensor:
+        """Whether the fact of each edge also holds so many snapshots later."""
+        step = self.step[self.source] + distance
+        node, known = _find(self._key, self._key[self.source] + distance)
+        _, holds = _find(self._fact, self._code(node, self.relation, self.object))
+        return (step >= 0) & (step < len(self.times)) & known & holds
+
+
+def _find(sorted: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Where values stand in a sorted column, and whether they do; it must not be empty unless there are no values."""
+    place = torch.searchsorted(sorted, value).clamp(max=max(len(sorted) - 1, 0))
+    return place, sorted[place] == value

@@ -1,0 +1,1 @@
+"""TANGO: embeddings that flow through time."""

@@ -1,0 +1,36 @@
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from titer.models.graph_layers import RelationalConvolution, max_over, mean_over, sum_over
+
+
+@given(targets=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 9))
+def test_messages_are_summed_averaged_and_compared_by_their_target(targets: list[int], seed: int):
+    messages = torch.randn(len(targets), 3, generator=torch.Generator().manual_seed(seed))
+    target = torch.tensor(targets, dtype=torch.int64)
+    for node in range(5):
+        heard = messages[target == node]
+        wanted = [heard.sum(0), heard.mean(0), heard.amax(0)] if len(heard) else [torch.zeros(3)] * 3
+        for combine, value in zip((sum_over, mean_over, max_over), wanted, strict=True):
+            torch.testing.assert_close(combine(target, messages, 5)[node], value)
+
+
+@given(block=st.sampled_from([1, 2, 3, 6]), seed=st.integers(0, 9))
+def test_a_relational_convolution_is_a_block_diagonal_matrix_for_each_relation(block: int, seed: int):
+    torch.manual_seed(seed)
+    layer = RelationalConvolution(num_relations=3, dim=6, block=block)
+    own, neighbour = torch.randn(4, 6), torch.randn(5, 6)
+    relation, target = torch.tensor([0, 1, 2, 2, 1]), torch.tensor([0, 0, 0, 2, 3])
+
+    def matrix(r: int) -> torch.Tensor:
+        # Stored column by column: (column within its block, block, row within its block).
+        blocks = layer.by_relation[r].view(block, 6 // block, block).permute(1, 2, 0)
+        return torch.block_diag(*blocks)
+
+    messages = torch.stack([matrix(int(r)) @ h for r, h in zip(relation, neighbour, strict=True)])
+    wanted = layer.own(own)
+    for node in range(4):
+        if bool((target == node).any()):
+            wanted[node] = wanted[node] + messages[target == node].mean(0)
+    torch.testing.assert_close(layer(own, neighbour, relation, target), wanted)

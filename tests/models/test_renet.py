@@ -1,0 +1,71 @@
+from typing import Any, ClassVar
+
+import pytest
+import torch
+
+from models.cases import ModelCase
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.errors import ConfigError
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.renet import RENet, RENetConfig
+
+
+class TestRENet(ModelCase):
+    name = "renet"
+    settings: ClassVar = {"dim": 16, "local_steps": 4, "global_steps": 3, "dropout": 0.1}
+    training: ClassVar = {
+        "epochs": 3,
+        "batch_size": 1000,
+        "learning_rate": 0.03,
+        "learning_rate_schedule": "triangle",
+        "recent_steps": 100,
+    }
+    least_mrr = 0.6
+    explains = False
+
+
+VOCABULARY = Vocabulary.numbered(6, 2)
+
+
+def scores(facts: list[tuple[int, int, int, int]], **settings: Any) -> torch.Tensor:
+    """What is forecast of entity 0 at time 10."""
+    torch.manual_seed(0)
+    config = RENetConfig(**{"dim": 4, "local_steps": 2, "global_steps": 2, **settings})
+    model = RENet(VOCABULARY, TimeAxis(), config).eval()
+    with torch.inference_mode():
+        return model.score(Queries.one(0, 0, 10), History(Facts.from_rows(facts), VOCABULARY))[0]
+
+
+RECENT = [(0, 0, 1, 5), (0, 1, 2, 6), (3, 0, 4, 8), (4, 0, 5, 9)]
+
+
+def test_the_latest_steps_of_the_subject_are_read_however_old_they_are():
+    assert not torch.allclose(scores(RECENT), scores([(0, 0, 3, 5), *RECENT[1:]]))
+    # Only the two latest count.
+    torch.testing.assert_close(scores(RECENT), scores([(0, 0, 3, 4), *RECENT]))
+
+
+def test_a_step_is_seen_as_far_around_the_subject_as_there_are_layers():
+    beside, beyond = [(1, 0, 3, 5), *RECENT], [(1, 0, 3, 5), (3, 0, 5, 5), *RECENT]
+    assert not torch.allclose(scores(RECENT), scores(beside))
+    torch.testing.assert_close(scores(RECENT, layers=1), scores(beside, layers=1))
+    torch.testing.assert_close(scores(beside), scores(beyond))
+    assert not torch.allclose(scores(beside, layers=3), scores(beyond, layers=3))
+
+
+def test_the_latest_steps_of_the_world_are_read_together_with_those_of_the_subject():
+    active = [*RECENT, (0, 0, 1, 9)]
+    assert not torch.allclose(scores(active), scores([*active, (3, 1, 5, 8)]))
+    # Before the steps of the global history, only what happens around the subject counts.
+    torch.testing.assert_close(scores(active), scores([*active, (3, 1, 5, 7)]))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"dim": 0}, {"layers": 0}, {"local_steps": 0}, {"global_steps": 0}, {"dim": 5}, {"dropout": 1.0}]
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]):
+    with pytest.raises(ConfigError, match=r"model\."):
+        RENetConfig(**wrong)
