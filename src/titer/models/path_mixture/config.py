@@ -24,10 +24,8 @@ class PathMixtureConfig:
     prior: bool = True
     """Whether embeddings have a say; without them answers are told apart by their past alone."""
 
-    names: bool = False
-    """Whether the words of an entity's name have a say beside its embedding."""
-    phrases: bool = False
-    """x"""
+    names: bool = True
+    """Whether the words of an entity's name have a say beside its embedding; for nothing where names are numbers."""
 
     # How far paths reach.
     first_edges: int = 32

@@ -16,6 +16,7 @@ from titer.models.base import Edge, Evidence, Model, StepResult
 from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture, Weights
+from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import Paths
 from titer.models.registry import register
 
@@ -54,6 +55,10 @@ class PathMixture(Model):
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Note who appears in training, and which answers are true together."""
         self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
+        names = [self.vocabulary.entities[entity] for entity in self.trained.nonzero()[:, 0].tolist()]
+        for module in self.modules():
+            if isinstance(module, Names):
+                module.learn_from(names)
         self._true_answers = TrueAnswers(train, self.vocabulary)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:

@@ -1,7 +1,7 @@
 """What the words of a name say about an entity."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from zlib import crc32
 
 import torch
@@ -15,37 +15,55 @@ BUCKETS = 8192
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a name, and what stands in parentheses as a whole: Police (South Sudan)."""
+    """The words of a name, and what stands in parentheses as a whole.
+
+    ``Police (South Sudan)`` has police, south, sudan and (south sudan).
+    """
     name = name.replace("_", " ").lower()
     return re.findall(r"\w+", name) + re.findall(r"\([^()]+\)", name)
 
 
 def phrases_of(name: str) -> list[str]:
-    """What stands outside of parentheses and what inside."""
+    """What stands outside of parentheses, and what inside: police and (south sudan)."""
     name = name.replace("_", " ").lower()
     return [re.sub(r"\([^()]*\)", "", name).strip(), *re.findall(r"\([^()]+\)", name)]
 
 
 class Names(nn.Module):
-    """The mean of the embeddings of a name's words."""
+    """The mean of the embeddings of a name's words, and the same of its phrases."""
 
-    def __init__(self, dim: int, phrases: bool):
+    learned: Tensor  # (BUCKETS,) which rows belong to names of training; the others say nothing
+
+    def __init__(self, dim: int):
         super().__init__()
-        # Words that training never saw say nothing.
-        self.words = nn.Parameter(torch.zeros(BUCKETS, dim))
-        self.parts: list[Callable[[str], list[str]]] = [words_of, phrases_of] if phrases else [words_of]
-        self._known: tuple[Vocabulary, list[tuple[Tensor, Tensor]]] | None = None
+        self.words = nn.Parameter(0.1 * torch.randn(BUCKETS, dim))
+        self.register_buffer("learned", torch.ones(BUCKETS, dtype=torch.bool))
+        self._parts: tuple[Vocabulary, list[tuple[Tensor, Tensor]]] | None = None
+
+    def learn_from(self, names: Iterable[str]) -> None:
+        """Note whose words training can learn."""
+        self.learned.fill_(False)
+        for name in names:
+            self.learned[_rows(words_of(name)) + _rows(phrases_of(name))] = True
 
     def forward(self, vocabulary: Vocabulary) -> Tensor:
         """What the names of all entities say. (entities, dim)"""
-        if self._known is None or self._known[0] is not vocabulary:
-            self._known = vocabulary, [self._look_up(vocabulary, part) for part in self.parts]
-        each = [functional.embedding_bag(words, self.words, start, mode="mean") for words, start in self._known[1]]
-        return torch.stack(each).sum(dim=0)
+        if self._parts is None or self._parts[0] is not vocabulary:
+            parts = [[_rows(part(name)) for name in vocabulary.entities] for part in (words_of, phrases_of)]
+            self._parts = vocabulary, [self._laid_out(rows) for rows in parts]
+        words = self.words * self.learned[:, None]
+        words_mean, phrases_mean = (
+            functional.embedding_bag(rows, words, start, mode="mean") for rows, start in self._parts[1]
+        )
+        return words_mean + phrases_mean
 
-    def _look_up(self, vocabulary: Vocabulary, part: Callable[[str], list[str]]) -> tuple[Tensor, Tensor]:
-        words = [[crc32(word.encode()) % BUCKETS for word in part(name)] for name in vocabulary.entities]
-        lengths = torch.tensor([0, *(len(each) for each in words)])
-        place = self.words.device
-        flat = torch.tensor([word for each in words for word in each], dtype=torch.int64)
-        return flat.to(place), lengths.cumsum(0)[:-1].to(place)
+    def _laid_out(self, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
+        """Rows of all names end to end, and where each begins."""
+        flat = torch.tensor([row for each in rows for row in each], dtype=torch.int64)
+        end = torch.tensor([len(each) for each in rows], dtype=torch.int64).cumsum(0)
+        start = functional.pad(end, (1, 0))[:-1]
+        return flat.to(self.words.device), start.to(self.words.device)
+
+
+def _rows(words: list[str]) -> list[int]:
+    return [crc32(word.encode()) % BUCKETS for word in words]

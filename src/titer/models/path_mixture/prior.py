@@ -126,7 +126,7 @@ class Fit(nn.Module):
         self.state_edges, self.entity_dropout = config.state_edges, config.entity_dropout
         self.entity = nn.Embedding(num_entities, dim)
         nn.init.normal_(self.entity.weight, std=0.1)
-        self.names = Names(dim, config.phrases) if config.names else None
+        self.names = Names(dim) if config.names else None
         self.relation = Table(num_relations, dim, deviation=0.1)
         self.state = nn.Linear(dim, dim)
         self.question = nn.Sequential(
