@@ -15,7 +15,7 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.evaluation.calibration import NUM_BINS, Confidence, judge
+from titer.evaluation.calibration import NUM_BINS, Confidence, judge, set_aside
 from titer.evaluation.evaluate import evaluate
 from titer.evaluation.protocol import Filter, Protocol
 from titer.forecasting.forecaster import Forecaster
@@ -53,26 +53,33 @@ def test_half_sure_and_right_half_the_time_is_no_error():
     assert always.expected_calibration_error() == pytest.approx(0.5)
 
 
-def test_a_top_answer_is_right_if_it_is_true_and_nothing_is_never_right():
+def test_a_top_answer_is_right_if_it_was_asked_for_and_nothing_is_never_right():
     logits = torch.tensor([[0.0, math.log(3), UNREACHED], [5.0, 1.0, 2.0], EVERYTHING_UNKNOWN])
-    true = torch.tensor([0, 0, 1, 2]), torch.tensor([1, 2, 1, 0])
-    found = judge(logits, true, 1.0)
+    answers = torch.tensor([1, 1, 0])
+    found = judge(logits, answers, 1.0)
     assert found.correct.tolist() == [True, False, False]
     assert found.probability.tolist() == pytest.approx([0.75, 1 / (1 + math.exp(-4) + math.exp(-3)), 0.0])
-    assert judge(logits, true, 2.0).probability[0] == pytest.approx(math.sqrt(3) / (1 + math.sqrt(3)))
+    assert judge(logits, answers, 2.0).probability[0] == pytest.approx(math.sqrt(3) / (1 + math.sqrt(3)))
+
+
+def test_other_true_answers_are_set_aside():
+    logits = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    true = torch.tensor([0, 0, 1]), torch.tensor([1, 2, 2])
+    assert set_aside(logits, torch.tensor([1, 2]), true).tolist() == [[1.0, 2.0, UNREACHED], [1.0, 2.0, 3.0]]
 
 
 def test_evaluation_measures_it_whatever_the_filter_and_the_batch(world_data: Dataset):
     model = Recurrency(world_data.vocabulary, world_data.axis)
     found = evaluate(model, world_data, "valid").to_dict()["calibration"]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    queries, _ = Queries.about(world_data.valid, world_data.vocabulary)
-    history = History(world_data.facts, world_data.vocabulary)
-    true_answers = TrueAnswers(world_data.facts, world_data.vocabulary)
-    probabilities = model.probabilities(model.score(queries, history))
-    sure, answer = probabilities.max(dim=1)
-    true = set(zip(*(column.tolist() for column in true_answers.of(queries)), strict=True))
-    right = [(row, entity) in true for row, entity in enumerate(answer.tolist())]
+    queries, answers = Queries.about(world_data.valid, world_data.vocabulary)
+    scores = model.score(queries, History(world_data.facts, world_data.vocabulary))
+    row, entity = TrueAnswers(world_data.facts, world_data.vocabulary).of(queries)
+    for one, other in zip(row.tolist(), entity.tolist(), strict=True):
+        if other != answers[one]:
+            scores[one, other] = 0.0  # a weight, not a logarithm: what Recurrency gives to what it does not know
+    sure, answer = model.probabilities(scores).max(dim=1)
+    right = (answer == answers).tolist()
     expected = Confidence(sure, torch.tensor(right)).expected_calibration_error()
     assert found["expected_calibration_error"] == pytest.approx(expected, abs=1e-4)
     for filter in Filter:

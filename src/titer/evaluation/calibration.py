@@ -21,10 +21,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How sure a model was of its top answers, and whether they were true."""
+    """How sure a model was of its top answers, and whether they were right; other true answers were set aside."""
 
     probability: Tensor  # (queries,) of the top answer
-    correct: Tensor  # (queries,) whether that is true at the question's time
+    correct: Tensor  # (queries,) whether that is the one asked for
 
     @classmethod
     def empty(cls, num_queries: int) -> "Confidence":
@@ -61,14 +61,20 @@ class Confidence:
         return {"expected_calibration_error": error, "bins": [asdict(b) for b in self.bins()]}
 
 
-def judge(logits: Tensor, true: tuple[Tensor, Tensor], temperature: float) -> Confidence:
-    """How sure a model is of its top answers, and whether they are among the true ones: pairs (row, entity)."""
-    answer = logits.argmax(dim=1)
+def set_aside(logits: Tensor, answers: Tensor, true: tuple[Tensor, Tensor]) -> Tensor:
+    """The logits of the asked-for answers and of all that are not true: pairs (row, entity). Other true ones get -inf.
+
+    As in the ranking: who foretells one of several true answers has not foretold the others badly.
+    """
     row, entity = true
-    correct = torch.zeros_like(answer, dtype=torch.bool)
-    correct[row[entity == answer[row]]] = True
+    other = entity != answers[row]
+    return logits.index_put((row[other], entity[other]), logits.new_tensor(-torch.inf))
+
+
+def judge(logits: Tensor, answers: Tensor, temperature: float) -> Confidence:
+    """How sure a model is of its top answers, and whether they are those that were asked for."""
     probability = top_probability(logits, temperature)
-    return Confidence(probability, correct & (probability > 0))
+    return Confidence(probability, (logits.argmax(dim=1) == answers) & (probability > 0))
 
 
 def top_probability(logits: Tensor, temperature: float) -> Tensor:

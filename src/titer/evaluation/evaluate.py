@@ -10,7 +10,7 @@ from torch import Tensor
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import TiterError
-from titer.evaluation.calibration import Confidence, judge
+from titer.evaluation.calibration import Confidence, judge, set_aside
 from titer.evaluation.metrics import Metrics, by_group
 from titer.evaluation.protocol import CONVENTIONS, Past, Protocol
 from titer.evaluation.ranks import Ranks, rank_answers
@@ -129,8 +129,8 @@ def evaluate(
     model.eval()
     history = History(past_facts(dataset, split, protocol.past), dataset.vocabulary).to(model.device)
     true_answers = TrueAnswers(dataset.facts, dataset.vocabulary, protocol.filter).to(model.device)
-    # Whether a top answer is right does not depend on what is filtered out of a ranking.
-    right_answers = (
+    # How sure a model is of an answer does not depend on what is filtered out of a ranking.
+    true_at_the_time = (
         true_answers
         if protocol.filter is Filter.TIME_AWARE
         else TrueAnswers(dataset.facts, dataset.vocabulary).to(model.device)
@@ -147,7 +147,8 @@ def evaluate(
         if bool(torch.isnan(scores.amax(dim=1)).any()):
             raise TiterError(f"{model.name} scored some answers as NaN; nothing can be ranked by that")
         ranks.put(rows, rank_answers(scores, answer, true_answers.of(batch)))
-        confidence.put(rows, judge(model.logits(scores), right_answers.of(batch), model.temperature))
+        logits = set_aside(model.logits(scores), answer, true_at_the_time.of(batch))
+        confidence.put(rows, judge(logits, answer, model.temperature))
     model.train(was_training)
     return Evaluation(
         dataset=dataset,

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from titer.data.dataset import Dataset
-from titer.evaluation.calibration import judge, top_probability
+from titer.evaluation.calibration import judge, set_aside, top_probability
 from titer.evaluation.evaluate import BATCH_SIZES, past_facts
 from titer.evaluation.protocol import Past
 from titer.graph.filters import TrueAnswers
@@ -12,7 +12,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 
-COARSE, FINE = 4, 20
+COARSE, FINE = 4, 60
 """Temperatures in a decade: those tried first, and those tried around the best of them."""
 MOST_QUESTIONS = 2000
 
@@ -28,16 +28,16 @@ def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
     model.eval()
     history = History(past_facts(dataset, "valid", Past.ROLLING), dataset.vocabulary).to(model.device)
     true_answers = TrueAnswers(dataset.valid, dataset.vocabulary).to(model.device)
-    queries, _ = Queries.about(dataset.valid, dataset.vocabulary)
-    sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:MOST_QUESTIONS])
-    queries = queries[torch.from_numpy(sample)]
+    queries, answers = Queries.about(dataset.valid, dataset.vocabulary)
+    sample = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(queries))[:MOST_QUESTIONS]))
+    queries, answers = queries[sample], answers[sample]
 
     def best(temperatures: list[float]) -> float:
         errors = torch.zeros(len(temperatures), dtype=torch.float64)
-        for _, batch in queries.batches(BATCH_SIZES.get(model.device.type, 256)):
-            batch = batch.to(model.device)
-            logits = model.logits(model.score(batch, history))
-            correct = judge(logits, true_answers.of(batch), 1.0).correct.double()
+        for rows, batch in queries.batches(BATCH_SIZES.get(model.device.type, 256)):
+            batch, answer = batch.to(model.device), answers[rows].to(model.device)
+            logits = set_aside(model.logits(model.score(batch, history)), answer, true_answers.of(batch))
+            correct = judge(logits, answer, 1.0).correct.double()
             for place, temperature in enumerate(temperatures):
                 errors[place] += (top_probability(logits, temperature) - correct).square().sum().cpu()
         return temperatures[int(errors.argmin())]
