@@ -16,7 +16,7 @@ class TestTADistMult(ModelCase):
     name = "ta_distmult"
     settings: ClassVar = {"dim": 16, "dropout": 0.0}
     training: ClassVar = {"epochs": 3, "batch_size": 64, "learning_rate": 0.02}
-    least_mrr = 0.4
+    least_mrr = 0.7
     explains = False
 
 
@@ -39,8 +39,9 @@ def test_the_score_is_the_product_with_what_was_read():
     model.prepare(train, Facts.empty())
     with torch.inference_mode():
         scores = model.score(Queries.one(2, 3, 1), History(train, vocabulary))[0]
+        whole = torch.nn.LSTM(4, 4)
+        whole.load_state_dict({f"{name}_l0": weight for name, weight in model.reader.state_dict().items()})
         signs = [SIGNS.index(sign) for sign in "830"]
-        sequence = torch.stack([model.relation.weight[3], *(model.sign.weight[sign] for sign in signs)])
-        relation = model.reader(sequence)[0][-1]
+        relation = whole(torch.stack([model.relation.weight[3], *model.sign.weight[signs]]))[0][-1]
         expected = (model.entity.weight[2] * relation * model.entity.weight).sum(dim=1)
     torch.testing.assert_close(scores, expected)

@@ -20,7 +20,7 @@ class DESimplEConfig(EmbeddingConfig):
 
     temporal_share: float = 0.5
     """γ: the share of an entity's features that come and go."""
-    time_scale: float = 100.0
+    time_scale: float = 1000.0
     """How many time steps make one unit of t in a wave."""
 
     def __post_init__(self) -> None:
@@ -73,13 +73,12 @@ class DESimplE(EmbeddingModel):
         scores = self.amplitude.new_empty(len(queries), history.vocabulary.num_entities)
         for time in torch.unique(queries.time).tolist():
             rows = (queries.time == time).nonzero()[:, 0]
-            scores = scores.index_copy(0, rows, self._plausibility(queries[rows], time, history))
+            scores = scores.index_copy(0, rows, self._at(time, queries[rows], history))
         return scores
 
-    def _plausibility(self, queries: Queries, time: int, history: History) -> Tensor:
-        features = self.features(time)
-        as_asked = self.of_all(features.flatten(1), history)  # h, t
-        as_answer = self.of_all(features.flip(1).flatten(1), history)  # t, h
+    def _at(self, time: int, queries: Queries, history: History) -> Tensor:
+        as_asked = self.of_all(self.features(time).flatten(1), history)  # h, then t
+        as_answer = as_asked.roll(self.config.dim, dims=1)  # t, then h
         relation = torch.cat(
             [self.relation(queries.relation), self.relation(self.vocabulary.inverse(queries.relation))], dim=1
         )

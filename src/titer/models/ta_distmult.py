@@ -39,7 +39,7 @@ class TADistMult(EmbeddingModel):
         self.entity = small_embedding(vocabulary.num_entities, dim)
         self.relation = nn.Embedding(vocabulary.num_directed_relations, dim)
         self.sign = nn.Embedding(len(SIGNS), dim)
-        self.reader = nn.LSTM(dim, dim, batch_first=True)
+        self.reader = nn.LSTMCell(dim, dim)
         self.register_buffer("dates", torch.zeros(1, 0, dtype=torch.int64))
 
     def prepare(self, train: Facts, valid: Facts) -> None:
@@ -51,9 +51,14 @@ class TADistMult(EmbeddingModel):
     def plausibility(self, queries: Queries, history: History) -> Tensor:
         """φ for every entity. (queries, num_entities)"""
         entity = self.of_all(self.entity.weight, history)
-        date = self.sign(self.dates[self.trained_time(queries.time)])  # (queries, signs, dim)
-        _, (read, _) = self.reader(torch.cat([self.relation(queries.relation)[:, None], date], dim=1))
-        return self.dropout(entity[queries.subject] * read[0]) @ entity.T
+        return self.dropout(entity[queries.subject] * self._read(queries)) @ entity.T
+
+    def _read(self, queries: Queries) -> Tensor:
+        """What is left of the relation and the date when the last sign was read. (queries, dim)"""
+        read, memory = self.reader(self.relation(queries.relation))
+        for sign in self.dates[self.trained_time(queries.time)].unbind(dim=1):
+            read, memory = self.reader(self.sign(sign), (read, memory))
+        return read
 
 
 def signs_of_dates(labels: list[str]) -> Tensor:
