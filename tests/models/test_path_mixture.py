@@ -18,6 +18,7 @@ from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import PathMixture
+from titer.models.path_mixture.names import phrases_of, words_of
 from titer.models.path_mixture.paths import NUM_KNOTS, of_age
 from titer.models.path_mixture.prior import Fit
 
@@ -284,3 +285,46 @@ def test_a_function_of_age_goes_through_its_knots():
 def test_impossible_settings_are_refused(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
         PathMixtureConfig(**settings)
+
+
+def test_a_name_has_words_and_phrases():
+    assert words_of("Police_(South Sudan)") == ["police", "south", "sudan", "(south sudan)"]
+    assert phrases_of("Police_(South Sudan)") == ["police", "(south sudan)"]
+    assert phrases_of("Angela Merkel") == ["angela merkel"]
+
+
+def named(*names: str, **settings) -> tuple[PathMixture, Vocabulary]:
+    """A model that was trained on facts between all but the last of these."""
+    vocabulary = Vocabulary(names, ["meet"])
+    torch.manual_seed(0)
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**{**SMALL, **settings})).eval()
+    model.prepare(Facts.from_rows([(i, 0, i + 1, 0) for i in range(len(names) - 2)]), Facts.empty())
+    return model, vocabulary
+
+
+def test_what_training_never_saw_is_known_by_the_words_that_it_did_see():
+    model, vocabulary = named("Police (Chad)", "Army (Chad)", "Police (Mali)", "Army (Mali)")
+    said = fit_of(model).names
+    assert said is not None
+    police_chad, army_chad, police_mali, army_mali = said(vocabulary)
+    torch.testing.assert_close(army_mali - police_mali, army_chad - police_chad)
+    assert bool((army_mali != 0).any())
+
+
+def test_words_that_training_never_saw_say_nothing():
+    model, vocabulary = named("Police (Chad)", "Army (Chad)", "Opposition")
+    said = fit_of(model).names
+    assert said is not None
+    assert bool((said(vocabulary)[2] == 0).all())
+    grown = Vocabulary([*vocabulary.entities, "Army (Niger)", "Fishermen"], vocabulary.relations)
+    assert [bool((row != 0).any()) for row in said(grown)[3:]] == [True, False]
+
+
+def test_without_names_it_does_not_matter_what_anybody_is_called():
+    history = Facts.from_rows([(0, 0, 1, 0), (1, 0, 2, 1)])
+    scores = []
+    for names in (("Police (Chad)", "Army (Chad)", "Chad"), ("a", "b", "c")):
+        model, vocabulary = named(*names, names=False)
+        with torch.inference_mode():
+            scores.append(model.score(Queries.one(0, 0, 2), History(history, vocabulary)))
+    assert torch.equal(*scores)

@@ -59,3 +59,11 @@ def test_unknown_models_and_broken_files_are_refused(tmp_path: Path):
         Config.load(broken)
     with pytest.raises(ConfigError, match=r"missing\.toml"):
         Config.load(tmp_path / "missing.toml")
+
+
+def test_a_model_is_trained_as_suits_it_unless_told_otherwise():
+    config = Config.load(overrides=["training.epochs=2"])
+    assert config.model_name == "path_mixture"
+    assert config.training.epochs == 2
+    assert config.training.learning_rate_schedule == "triangle"
+    assert Config.load(model="titer").training == TrainingConfig()

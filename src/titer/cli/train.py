@@ -12,7 +12,7 @@ from titer.cli.screen import note, say
 def train(
     dataset: Annotated[str, typer.Argument(help="A folder, a stored dataset, a benchmark's name, or small-world.")],
     out: Annotated[Path, typer.Option(help="Where to leave the run directory.")],
-    model: Annotated[str | None, typer.Option(help="Which model (default: recurrency).")] = None,
+    model: Annotated[str | None, typer.Option(help="Which model (default: path_mixture).")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
     set: Annotated[
         list[str] | None,

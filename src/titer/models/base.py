@@ -1,6 +1,7 @@
 """What every forecaster must be able to do."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -77,6 +78,8 @@ class Model(nn.Module, ABC):
     """Whether a training step has the same shapes whatever the batch, and never waits for the GPU."""
     temperature: float = 1.0
     """How much less sure the model should be than its scores say; chosen on validation at the end of training."""
+    training_settings: ClassVar[Mapping[str, Any]] = {}
+    """How the model is best trained, where a configuration says nothing about it."""
     batches_share_their_time: ClassVar[bool] = False
     """Whether the questions of a training batch should all be of one time step."""
 

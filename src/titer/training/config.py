@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from titer.errors import ConfigError
 from titer.models.registry import model_class
 
-DEFAULT_MODEL = "recurrency"
+DEFAULT_MODEL = "path_mixture"
 SCHEDULES = ("constant", "linear", "triangle")
 WARM_UP = 0.05
 LARGEST_SEED = 2**31 - 1
@@ -96,11 +96,12 @@ class Config:
         if named is not None and not isinstance(named, str):
             raise ConfigError(f"model.name must be text, not {named!r}")
         model_name = model or named or DEFAULT_MODEL
-        settings = {**_preset(model_class(model_name).Config, settings.pop("preset", None)), **settings}
-        training = build(TrainingConfig, _table(tables, "training"), "training")
+        model_type = model_class(model_name)
+        settings = {**_preset(model_type.Config, settings.pop("preset", None)), **settings}
+        training = {**model_type.training_settings, **_table(tables, "training")}
         if tables:
             raise ConfigError(_unknown("table", next(iter(tables)), ["model", "training"]))
-        return cls(model_name, build(model_class(model_name).Config, settings, "model"), training)
+        return cls(model_name, build(model_type.Config, settings, "model"), build(TrainingConfig, training, "training"))
 
     @classmethod
     def load(cls, file: Path | None = None, model: str | None = None, overrides: list[str] | None = None) -> "Config":

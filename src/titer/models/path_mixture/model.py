@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +42,12 @@ class PathMixture(Model):
 
     name = "path_mixture"
     Config = PathMixtureConfig
+    training_settings: ClassVar = {
+        "epochs": 6,
+        "learning_rate": 0.002,
+        "learning_rate_schedule": "triangle",
+        "clip_gradient": 5.0,
+    }
     batches_share_their_time = True
     config: PathMixtureConfig
     trained: Tensor  # (num_entities,) who appears in training
