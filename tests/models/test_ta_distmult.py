@@ -38,10 +38,11 @@ def test_the_score_is_the_product_with_what_was_read():
     model = TADistMult(vocabulary, axis, EmbeddingConfig(dim=4)).eval()
     model.prepare(train, Facts.empty())
     with torch.inference_mode():
-        scores = model.score(Queries.one(2, 3, 1), History(train, vocabulary))[0]
+        scores, a_day_later = (model.score(Queries.one(2, 3, t), History(train, vocabulary))[0] for t in (1, 2))
         whole = torch.nn.LSTM(4, 4)
         whole.load_state_dict({f"{name}_l0": weight for name, weight in model.reader.state_dict().items()})
         signs = [SIGNS.index(sign) for sign in "830"]
         relation = whole(torch.stack([model.relation.weight[3], *model.sign.weight[signs]]))[0][-1]
         expected = (model.entity.weight[2] * relation * model.entity.weight).sum(dim=1)
     torch.testing.assert_close(scores, expected)
+    assert torch.equal(scores, a_day_later)  # on which training has seen nothing

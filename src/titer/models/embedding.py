@@ -95,15 +95,10 @@ class EmbeddingModel(Model):
         mean = weight @ table / weight.sum()
         return with_newcomers(torch.where(self.trained[:, None], table, mean), history)
 
-    def trained_time(self, time: Tensor) -> Tensor:
-        """The nearest time step of training, counted from the first: for every later time, the last."""
-        first, last = self.trained_times
-        return time.clamp(first, last) - first
-
     def period_of(self, time: Tensor, num_periods: int) -> Tensor:
-        """Which of so many periods of equal length the nearest time step of training falls into."""
+        """Which of so many periods of equal length, from the beginning of training to its end, is nearest."""
         first, last = self.trained_times
-        return self.trained_time(time) * num_periods // (last - first + 1)
+        return (time.clamp(first, last) - first) * num_periods // (last - first + 1)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Cross-entropy of the answers among all entities, and the penalty."""

@@ -1,5 +1,6 @@
 """TA-DistMult: a relation and the digits of a date make one relation of the moment."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -22,7 +23,8 @@ class TADistMult(EmbeddingModel):
         \phi(o \mid s, r, t) = \langle e_s,\; \mathrm{LSTM}(r, d_1(t), \dots, d_n(t)),\; e_o \rangle
 
     The signs of a date are its digits as the time axis writes it, 2014-08-15 or 177; those that all dates of training
-    share are left out. A time after training is read as the last date of training, one before it as the first.
+    share are left out. A time that training has not seen is read as the last before it that training has, and one
+    before all of them as the first.
 
     García-Durán, Dumančić and Niepert, "Learning Sequence Encoders for Temporal Knowledge Graph Completion"
     (EMNLP 2018).
@@ -31,7 +33,8 @@ class TADistMult(EmbeddingModel):
     name = "ta_distmult"
     Config = EmbeddingConfig
     config: EmbeddingConfig
-    dates: Tensor  # (steps of training, signs) what is read for each
+    times: Tensor  # (times,) all that training has seen, in order
+    dates: Tensor  # (times, signs) what is read for each
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: EmbeddingConfig | None = None):
         super().__init__(vocabulary, axis, config)
@@ -40,13 +43,15 @@ class TADistMult(EmbeddingModel):
         self.relation = nn.Embedding(vocabulary.num_directed_relations, dim)
         self.sign = nn.Embedding(len(SIGNS), dim)
         self.reader = nn.LSTMCell(dim, dim)
+        self.register_buffer("times", torch.zeros(1, dtype=torch.int64))
         self.register_buffer("dates", torch.zeros(1, 0, dtype=torch.int64))
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Write out the dates of training as well."""
         super().prepare(train, valid)
-        first, last = self.trained_times.tolist()
-        self.dates = signs_of_dates([self.axis.label(step) for step in range(first, last + 1)])
+        if len(train):
+            self.times = torch.from_numpy(np.unique(train.time))
+            self.dates = signs_of_dates([self.axis.label(step) for step in self.times.tolist()])
 
     def plausibility(self, queries: Queries, history: History) -> Tensor:
         """φ for every entity. (queries, num_entities)"""
@@ -56,7 +61,8 @@ class TADistMult(EmbeddingModel):
     def _read(self, queries: Queries) -> Tensor:
         """What is left of the relation and the date when the last sign was read. (queries, dim)"""
         read, memory = self.reader(self.relation(queries.relation))
-        for sign in self.dates[self.trained_time(queries.time)].unbind(dim=1):
+        date = (torch.searchsorted(self.times, queries.time.contiguous(), right=True) - 1).clamp(min=0)
+        for sign in self.dates[date].unbind(dim=1):
             read, memory = self.reader(self.sign(sign), (read, memory))
         return read
 
