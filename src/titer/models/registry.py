@@ -16,7 +16,7 @@ BUILT_IN = {
     "path_mixture": "titer.models.path_mixture.model",
     "random_walk": "titer.models.random_walk",
     "recurrency": "titer.models.recurrency",
-    "renet": "titer.models.renet",
+    "renet": "titer.models.renet.model",
     "tango_distmult": "titer.models.tango.model",
     "tango_tucker": "titer.models.tango.model",
     "titer": "titer.models.titer.model",
