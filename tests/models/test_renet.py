@@ -2,15 +2,21 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from models.cases import ModelCase
+from strategies import Graph, directed_edges, graphs
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.renet import RENet, RENetConfig
+from titer.models.graph_layers import RelationalConvolution
+from titer.models.renet.config import RENetConfig
+from titer.models.renet.model import RENet
+from titer.models.renet.neighbourhood import Neighbourhood
 
 
 class TestRENet(ModelCase):
@@ -33,7 +39,7 @@ VOCABULARY = Vocabulary.numbered(6, 2)
 def scores(facts: list[tuple[int, int, int, int]], **settings: Any) -> torch.Tensor:
     """What is forecast of entity 0 at time 10."""
     torch.manual_seed(0)
-    config = RENetConfig(**{"dim": 4, "local_steps": 2, "global_steps": 2, **settings})
+    config = RENetConfig(**{"dim": 4, "layers": 2, "local_steps": 2, "global_steps": 2, **settings})
     model = RENet(VOCABULARY, TimeAxis(), config).eval()
     with torch.inference_mode():
         return model.score(Queries.one(0, 0, 10), History(Facts.from_rows(facts), VOCABULARY))[0]
@@ -69,3 +75,29 @@ def test_the_latest_steps_of_the_world_are_read_together_with_those_of_the_subje
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]):
     with pytest.raises(ConfigError, match=r"model\."):
         RENetConfig(**wrong)
+
+
+@given(graph=graphs(), seed=st.integers(0, 9))
+def test_neighbours_are_heard_alike_or_as_a_question_wants(graph: Graph, seed: int):
+    torch.manual_seed(seed)
+    vocabulary = graph.vocabulary
+    entity, relation = torch.randn(vocabulary.num_entities, 4), torch.randn(vocabulary.num_directed_relations, 4)
+    neighbourhood = Neighbourhood(len(relation), RENetConfig(dim=4, layers=1, attention_dim=3))
+    layer = neighbourhood.layers[0]
+    assert isinstance(layer, RelationalConvolution)
+    snapshots = History(graph.facts, vocabulary).snapshots
+    nodes = torch.arange(len(snapshots.entity))
+    asked = torch.randn(len(nodes), 8)
+    heard = neighbourhood.heard(nodes, entity, snapshots)
+    alike, attended = neighbourhood.alike(heard), neighbourhood.attended(heard, nodes, asked, relation)
+    edges = set(directed_edges(graph.facts, vocabulary))
+    for node in nodes.tolist():
+        here, time = int(snapshots.entity[node]), snapshots.times[snapshots.step[node]]
+        said, keys = [], []
+        for r, there in [(r, o) for s, r, o, t in edges if (s, t) == (here, time)]:
+            said.append(layer.messages(entity[[there]], torch.tensor([r]))[0])
+            keys.append(neighbourhood.key(torch.cat([relation[r], said[-1]])))
+        own, messages = layer.own(entity[here]), torch.stack(said)
+        weights = (torch.stack(keys) @ neighbourhood.query(asked[node])).softmax(dim=0)
+        torch.testing.assert_close(alike[node], torch.tanh(own + messages.mean(dim=0)), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(attended[node], torch.tanh(own + weights @ messages), rtol=1e-4, atol=1e-5)

@@ -26,24 +26,29 @@ def max_over(target: Tensor, messages: Tensor, size: int) -> Tensor:
     return empty.scatter_reduce(0, place, messages, reduce="amax", include_self=False)
 
 
+def softmax_over(target: Tensor, logits: Tensor, size: int) -> Tensor:
+    """The softmax of the logits that go to the same row. (logits,)"""
+    largest = logits.new_zeros(size).scatter_reduce(0, target, logits.detach(), reduce="amax", include_self=False)
+    weight = (logits - largest.index_select(0, target)).exp()
+    return weight / weight.new_zeros(size).index_add_(0, target, weight).index_select(0, target)
+
+
 class RelationalConvolution(nn.Module):
-    r"""One layer of R-GCN (Schlichtkrull et al., ESWC 2018), without the non-linearity.
+    r"""The two maps of a layer of R-GCN (Schlichtkrull et al., ESWC 2018): W_0 for a node, W_r for its neighbours.
 
-    .. math::
-        h_v' = W_0 h_v + \frac{1}{|N_v|} \sum_{(r, u) \in N_v} W_r h_u
-
-    Each :math:`W_r` is block-diagonal, so that an edge costs dim x block multiplications.
+    Each W_r is block-diagonal, so that an edge costs dim x block multiplications.
     """
 
     def __init__(self, num_relations: int, dim: int, block: int):
         super().__init__()
         self.block = block
         self.own = nn.Linear(dim, dim)
-        self.by_relation = nn.Parameter(torch.empty(num_relations, block * dim))
-        nn.init.uniform_(self.by_relation, -(block**-0.5), block**-0.5)
+        # Near the identity: what a neighbour is matters before it is known what its relation makes of it.
+        identity = torch.eye(block).repeat(1, dim // block).view(block, dim)
+        self.by_relation = nn.Parameter(identity.flatten() + 0.1 * torch.randn(num_relations, block * dim))
 
-    def forward(self, own: Tensor, neighbour: Tensor, relation: Tensor, target: Tensor) -> Tensor:
-        """New states of nodes, from their ``own`` and, for each edge, that of its ``neighbour``. (nodes, dim)"""
+    def messages(self, neighbour: Tensor, relation: Tensor) -> Tensor:
+        """W_r h_u for every edge. (edges, dim)"""
         edges, dim = neighbour.shape
         # A product with all blocks at once: column by column, each times one entry of its block's input.
         columns = self.by_relation.index_select(0, relation).view(edges, self.block, -1, self.block)
@@ -51,4 +56,4 @@ class RelationalConvolution(nn.Module):
         messages = torch.zeros_like(columns[:, 0])
         for place in range(self.block):
             messages = torch.addcmul(messages, columns[:, place], entries[:, place])
-        return self.own(own) + mean_over(target, messages.reshape(edges, dim), len(own))
+        return messages.reshape(edges, dim)

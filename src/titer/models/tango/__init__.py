@@ -1,1 +1,1 @@
-"""TANGO: embeddings that flow through time."""
+"""TANGO, whose embeddings flow through time (Han et al., EMNLP 2021)."""

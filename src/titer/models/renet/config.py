@@ -1,0 +1,34 @@
+"""The settings of RE-NET."""
+
+from dataclasses import dataclass
+
+from titer.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class RENetConfig:
+    """Settings of ``RENet``."""
+
+    dim: int = 200
+    """Size of embeddings and states."""
+    layers: int = 1
+    """Layers of R-GCN: how far around the subject a step is seen."""
+    block: int = 2
+    """Size of the blocks in the matrices of the relations; it divides ``dim``."""
+    attention_dim: int = 32
+    """Size of the vectors by which a question chooses among neighbours."""
+    local_steps: int = 10
+    """How many steps are read in which the subject has facts: the latest."""
+    global_steps: int = 10
+    """How many steps are read as a whole: the latest."""
+    dropout: float = 0.5
+    """Share of embeddings and states that is left out in training."""
+
+    def __post_init__(self) -> None:
+        for name in ("dim", "layers", "block", "attention_dim", "local_steps", "global_steps"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
+        if self.dim % self.block:
+            raise ConfigError(f"model.block must divide model.dim, which {self.block} does not with {self.dim}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
