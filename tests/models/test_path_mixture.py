@@ -328,3 +328,12 @@ def test_without_names_it_does_not_matter_what_anybody_is_called():
         with torch.inference_mode():
             scores.append(model.score(Queries.one(0, 0, 2), History(history, vocabulary)))
     assert torch.equal(*scores)
+
+
+def test_a_model_that_was_asked_can_still_be_trained():
+    model, vocabulary = named("Police (Chad)", "Army (Chad)", "Chad")
+    facts = Facts.from_rows([(0, 0, 1, 0), (1, 0, 2, 1)])
+    history = History(facts, vocabulary)
+    with torch.inference_mode():
+        model.score(Queries.one(0, 0, 2), history)
+    model.training_step(*Queries.about(facts, vocabulary), history).loss.backward()

@@ -31,10 +31,10 @@ class Confidence:
         """Places for so many questions, to be filled by ``put``."""
         return cls(torch.zeros(num_queries), torch.zeros(num_queries, dtype=torch.bool))
 
-    def put(self, rows: slice, part: "Confidence") -> None:
+    def put(self, rows: Tensor, part: "Confidence") -> None:
         """Fill in the questions of one batch."""
-        self.probability[rows] = part.probability
-        self.correct[rows] = part.correct
+        self.probability[rows] = part.probability.cpu()
+        self.correct[rows] = part.correct.cpu()
 
     def bins(self) -> list[Bin]:
         """The reliability table: questions by how sure the model was, in equal steps; without empty ones."""

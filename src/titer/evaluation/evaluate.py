@@ -139,7 +139,7 @@ def evaluate(
     # Made beforehand: small results kept between large scores would leave holes in memory that nothing fits into.
     ranks = Ranks.empty(len(queries), dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))
-    batches = list(queries.batches(batch_size or BATCH_SIZES.get(model.device.type, 256)))
+    batches = list(queries.batches_in_time(batch_size or BATCH_SIZES.get(model.device.type, 256)))
     for rows, batch in batches if quiet else track(batches, f"evaluating on {split}"):
         batch, answer = batch.to(model.device), answers[rows].to(model.device)
         scores = model.score(batch, history)

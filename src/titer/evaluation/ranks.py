@@ -35,10 +35,10 @@ class Ranks:
         better, equal = (torch.zeros(num_queries, dtype=torch.int64) for _ in range(2))
         return cls(better, equal, torch.zeros(num_queries, dtype=torch.bool), num_entities)
 
-    def put(self, rows: slice, part: "Ranks") -> None:
+    def put(self, rows: Tensor, part: "Ranks") -> None:
         """Fill in the ranks of one batch."""
         for name in ("better", "equal", "reached"):
-            getattr(self, name)[rows] = getattr(part, name)
+            getattr(self, name)[rows] = getattr(part, name).cpu()
 
 
 def rank_answers(scores: Tensor, answers: Tensor, filtered: tuple[Tensor, Tensor]) -> Ranks:

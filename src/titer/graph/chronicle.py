@@ -80,6 +80,7 @@ class Chronicle:
         """All series of each subject that began before a moment."""
         row, series = spread(self.first_series[subject], self.first_series[subject + 1])
         event, began = self.series.last(series, elapsed)
+        began = began.nonzero()[:, 0]
         row, series, event = row[began], series[began], event[began]
         return Series(row, self.series_relation[series], self.series_object[series], event)
 
@@ -95,6 +96,7 @@ class Chronicle:
         """All answers that each relation had before a moment: (row of the relation, answer, event)."""
         row, answer = spread(self.first_answer[relation], self.first_answer[relation + 1])
         event, began = self.answers.last(answer, elapsed)
+        began = began.nonzero()[:, 0]
         return row[began], self.answer_key[answer[began]] % self.num_entities, event[began]
 
     def answers_ever(self, subject: Tensor, relation: Tensor, elapsed: Tensor) -> tuple[Tensor, Tensor]:

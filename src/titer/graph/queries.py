@@ -52,6 +52,21 @@ class Queries:
         for time in torch.unique(self.time).tolist():
             yield (self.time == time).nonzero()[:, 0], time
 
+    def batches_in_time(self, size: int) -> "Iterator[tuple[Tensor, Queries]]":
+        """The questions in order of time, at most ``size`` at a time, each with its place.
+
+        Questions of one moment stay together where they can: models look around once for all of them.
+        """
+        order = torch.argsort(self.time, stable=True)
+        _, counts = torch.unique_consecutive(self.time[order], return_counts=True)
+        start = end = 0
+        for count in [*counts.tolist(), size + 1]:
+            if end - start + count > size:  # this moment begins a batch of its own
+                for rows in order[start:end].split(size) if end > start else ():
+                    yield rows, self[rows]
+                start = end
+            end += count
+
     def to(self, device: torch.device | str) -> "Queries":
         """The same questions on another device."""
         return Queries(self.subject.to(device), self.relation.to(device), self.time.to(device))

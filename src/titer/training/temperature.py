@@ -34,7 +34,7 @@ def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
 
     def best(temperatures: list[float]) -> float:
         errors = torch.zeros(len(temperatures), dtype=torch.float64)
-        for rows, batch in queries.batches(BATCH_SIZES.get(model.device.type, 256)):
+        for rows, batch in queries.batches_in_time(BATCH_SIZES.get(model.device.type, 256)):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
             logits = set_aside(model.logits(model.score(batch, history)), answer, true_answers.of(batch))
             correct = judge(logits, answer, 1.0).correct.double()

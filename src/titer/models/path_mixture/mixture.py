@@ -144,7 +144,7 @@ class Trust(nn.Module):
         ledger = asked.chronicle.series
         age = asked.elapsed - ledger.elapsed[series.event]
         each = features(counts, ledger.number[series.event], age)
-        same = series.relation == asked.relation[series.row]
+        same = (series.relation == asked.relation[series.row]).nonzero()[:, 0]
         nothing = no_features(counts.device)
 
         same_features = nothing.repeat(num_pairs, 1)

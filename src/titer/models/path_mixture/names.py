@@ -50,7 +50,8 @@ class Names(nn.Module):
         """What the names of all entities say. (entities, dim)"""
         if self._parts is None or self._parts[0] is not vocabulary:
             parts = [[_rows(part(name)) for name in vocabulary.entities] for part in (words_of, phrases_of)]
-            self._parts = vocabulary, [self._laid_out(rows) for rows in parts]
+            with torch.inference_mode(False):  # who only asks now may train later
+                self._parts = vocabulary, [self._laid_out(rows) for rows in parts]
         words = self.words * self.learned[:, None]
         words_mean, phrases_mean = (
             functional.embedding_bag(rows, words, start, mode="mean") for rows, start in self._parts[1]

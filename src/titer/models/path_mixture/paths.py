@@ -123,9 +123,11 @@ class TwoSteps(nn.Module):
         log_weight = log_weight + of_age(self.asked_age(relation) + self.first_age(first.relation), first.age)
 
         before, second = _latest(asked, first.object, self.limits[1])
-        onward = second.object != asked.subject[row][before]  # not back to where it began
+        onward = _where(second.object != asked.subject[row][before])  # not back to where it began
         before, second = before[onward], second[onward]
-        log_weight = log_weight[before] + (factor[before] * self.second(second.relation)).sum(dim=1)
+        # The gradient of index_select adds in place; that of indexing sorts first.
+        onto = factor.index_select(0, before) * self.second(second.relation)
+        log_weight = log_weight.index_select(0, before) + onto.sum(dim=1)
         log_weight = log_weight + self.second_bias(second.relation)[:, 0]
         log_weight = log_weight + of_age(self.second_age(second.relation), second.age)
         return Paths(row[before], (first[before], second), _weight(log_weight))
@@ -155,9 +157,9 @@ class TwoStepsSame(nn.Module):
 
         found = asked.chronicle.latest_answers(first.object, relation, asked.elapsed, self.limits[1])
         before, second = _steps(found, asked, relation)
-        onward = second.object != asked.subject[row][before]
+        onward = _where(second.object != asked.subject[row][before])
         before, second, number = before[onward], second[onward], found.number[onward]
-        log_weight = log_weight[before] + of_age(self.second_age(second.relation), second.age)
+        log_weight = log_weight.index_select(0, before) + of_age(self.second_age(second.relation), second.age)
         log_weight = log_weight + self.number * torch.log(number)
         return Paths(row[before], (first[before], second), _weight(log_weight))
 
@@ -186,17 +188,17 @@ class ThreeStepsSame(nn.Module):
 
         found = chronicle.latest_answers(first.object, inverse(relation), asked.elapsed, self.limit)
         before, second = _steps(found, asked, inverse(relation))
-        others = second.object != asked.subject[row][before]
+        others = _where(second.object != asked.subject[row][before])
         before, second = before[others], second[others]
         row, first = row[before], first[before]
         relation = asked.relation[row]
-        log_weight = log_weight[before] + of_age(self.ages[1](relation), second.age)
+        log_weight = log_weight.index_select(0, before) + of_age(self.ages[1](relation), second.age)
 
         found = chronicle.latest_answers(second.object, relation, asked.elapsed, self.limit)
         before, third = _steps(found, asked, relation)
-        onward = third.object != first.object[before]
+        onward = _where(third.object != first.object[before])
         before, third, number = before[onward], third[onward], found.number[onward]
-        log_weight = log_weight[before] + of_age(self.ages[2](third.relation), third.age)
+        log_weight = log_weight.index_select(0, before) + of_age(self.ages[2](third.relation), third.age)
         log_weight = log_weight + self.number * torch.log(number)
         return Paths(row[before], (first[before], second[before], third), _weight(log_weight))
 
@@ -204,13 +206,17 @@ class ThreeStepsSame(nn.Module):
 def _latest(asked: Asked, entity: Tensor, limit: int) -> tuple[Tensor, Step]:
     """The latest edges of entities, laid end to end, and whose they are."""
     edges = asked.latest(entity, limit)
-    row = edges.mask.nonzero()[:, 0]
-    age = asked.time - edges.time[edges.mask]
-    return row, Step(edges.relation[edges.mask], edges.object[edges.mask], age)
+    place = edges.mask.nonzero(as_tuple=True)
+    return place[0], Step(edges.relation[place], edges.object[place], asked.time - edges.time[place])
 
 
 def _steps(found: Latest, asked: Asked, relation: Tensor) -> tuple[Tensor, Step]:
     return found.row, Step(relation[found.row], found.object, asked.elapsed - found.elapsed)
+
+
+def _where(mask: Tensor) -> Tensor:
+    """The places where it holds: found once, where a mask would be searched for each tensor that it is used on."""
+    return mask.nonzero()[:, 0]
 
 
 def _weight(log_weight: Tensor) -> Tensor:

@@ -1,0 +1,20 @@
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from titer.graph.queries import Queries
+
+
+@given(times=st.lists(st.integers(-3, 5), max_size=40), size=st.integers(1, 12))
+def test_batches_in_time_have_every_question_once_and_keep_moments_together(times: list[int], size: int):
+    number = torch.arange(len(times))
+    queries = Queries(number, number, torch.tensor(times, dtype=torch.int64))
+    batches = list(queries.batches_in_time(size))
+    assert sorted(row for rows, _ in batches for row in rows.tolist()) == number.tolist()
+    assert all(torch.equal(batch.subject, rows) for rows, batch in batches)
+    assert all(1 <= len(rows) <= size for rows, _ in batches)
+    order = [time for _, batch in batches for time in batch.time.tolist()]
+    assert order == sorted(order)
+    for time in set(times):
+        holders = [batch for _, batch in batches if time in batch.time.tolist()]
+        assert len(holders) == -(-times.count(time) // size)
