@@ -50,9 +50,10 @@ class RelationalConvolution(nn.Module):
     def messages(self, neighbour: Tensor, relation: Tensor) -> Tensor:
         """W_r h_u for every edge. (edges, dim)"""
         edges, dim = neighbour.shape
+        shape = (edges, self.block, dim // self.block, self.block)
         # A product with all blocks at once: column by column, each times one entry of its block's input.
-        columns = self.by_relation.index_select(0, relation).view(edges, self.block, -1, self.block)
-        entries = neighbour.view(edges, -1, self.block).transpose(1, 2)[..., None]
+        columns = self.by_relation.index_select(0, relation).view(shape)
+        entries = neighbour.view(edges, dim // self.block, self.block).transpose(1, 2)[..., None]
         messages = torch.zeros_like(columns[:, 0])
         for place in range(self.block):
             messages = torch.addcmul(messages, columns[:, place], entries[:, place])
