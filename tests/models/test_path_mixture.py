@@ -265,7 +265,7 @@ def test_questions_of_several_moments_can_be_learned_from_together():
 def test_training_hides_some_entities():
     vocabulary = Vocabulary.numbered(100, 1)
     history = History(Facts.from_rows([(i, 0, (i + 1) % 100, 0) for i in range(100)]), vocabulary)
-    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, entity_dropout=0.5))
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, names=False, entity_dropout=0.5))
     asked = Asked(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
     fit = fit_of(model)
     usable = torch.ones(100, dtype=torch.bool)

@@ -20,6 +20,7 @@ from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import Paths
 from titer.models.registry import register
+from titer.models.remembered import Remembered
 
 NOT_ASKED = -1e9
 LEAST_LOG_PROBABILITY = -30.0
@@ -58,6 +59,7 @@ class PathMixture(Model):
         self.mixtures = nn.ModuleList(Mixture(*sizes, self.config) for _ in range(self.config.members))
         self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
         self._true_answers: TrueAnswers | None = None
+        self._explained = Remembered[list[Weights]]()
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Note who appears in training, and which answers are true together."""
@@ -99,6 +101,13 @@ class PathMixture(Model):
     def _weights(self, asked: Asked) -> list[Weights]:
         return [mixture(asked, self._trained(asked.history)) for mixture in self.mixtures]
 
+    def _weights_of_one(self, asked: Asked) -> list[Weights]:
+        """The weights for one question, whose answers are mostly explained one after the other."""
+        if torch.is_grad_enabled() or self.training:
+            return self._weights(asked)
+        question = int(asked.subject), int(asked.relation), asked.time
+        return self._explained(self, asked.history, lambda: self._weights(asked), *question)
+
     @staticmethod
     def _log_probability(weights: list[Weights]) -> Tensor:
         """The logarithm of the mean of the members' probabilities."""
@@ -118,7 +127,7 @@ class PathMixture(Model):
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """Every path to the answer, and the prior, with their exact shares of the answer's probability."""
         (_, asked), *_ = self._by_time(query, history)
-        weights = self._weights(asked)
+        weights = self._weights_of_one(asked)
         log_probability = self._log_probability(weights)[0, answer]
         shares: dict[tuple[Edge, ...], float] = {}
         for mixture, member in zip(self.mixtures, weights, strict=True):

@@ -76,7 +76,7 @@ class Prior(nn.Module):
 
         if torch.is_grad_enabled() or self.training:
             return look()
-        return self._everyone(self, asked.history, look, time=asked.time)
+        return self._everyone(self, asked.history, look, asked.time)
 
 
 class Usual(nn.Module):
