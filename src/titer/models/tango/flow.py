@@ -40,7 +40,7 @@ class Flow(nn.Module):
     def __init__(self, config: TANGOConfig):
         super().__init__()
         self.config = config
-        self.layers = nn.ModuleList(nn.Linear(config.dim, config.dim, bias=False) for _ in range(config.layers))
+        self.layers = nn.ModuleList(_nearly_identity(config.dim) for _ in range(config.layers))
         self.rate = nn.Parameter(torch.full((config.layers,), 0.3))  # δ
         self.transition = nn.Linear(config.dim, config.dim, bias=False)
 
@@ -86,3 +86,11 @@ class Flow(nn.Module):
 
         sign = torch.cat([torch.ones_like(new), -torch.ones_like(old)])
         return messages(edges, torch.ones_like(edges)), messages(torch.cat([new, old]), sign)
+
+
+def _nearly_identity(dim: int) -> nn.Linear:
+    """A map that begins by letting through what neighbours are, so that a decoder can recognise them."""
+    layer = nn.Linear(dim, dim, bias=False)
+    with torch.no_grad():
+        layer.weight.mul_(0.3).add_(torch.eye(dim))
+    return layer

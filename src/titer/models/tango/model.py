@@ -28,15 +28,18 @@ class DistMult(nn.Module):
 
 
 class TuckER(nn.Module):
-    """score = Σ_ijk W_ijk s_i r_j o_k (Balažević et al., EMNLP 2019)."""
+    """score = Σ_ijk W_ijk s_i r_j o_k (Balažević et al., EMNLP 2019); it begins close to DistMult, where i = j = k."""
 
     def __init__(self, dim: int):
         super().__init__()
-        self.core = nn.Parameter(torch.randn(dim * dim, dim) / dim)
+        core = 0.3 / dim * torch.randn(dim, dim, dim)
+        entry = torch.arange(dim)
+        core[entry, entry, entry] += 1
+        self.core = nn.Parameter(core)
 
     def forward(self, subject: Tensor, relation: Tensor) -> Tensor:
         """What to multiply answers by. (questions, dim)"""
-        return (subject[:, :, None] * relation[:, None, :]).flatten(1) @ self.core
+        return (subject[:, :, None] * relation[:, None, :]).flatten(1) @ self.core.flatten(0, 1)
 
 
 class TANGO(ByTimeModel):
