@@ -70,7 +70,16 @@ def test_the_latest_steps_of_the_world_are_read_together_with_those_of_the_subje
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"dim": 0}, {"layers": 0}, {"local_steps": 0}, {"global_steps": 0}, {"dim": 5}, {"dropout": 1.0}]
+    "wrong",
+    [
+        {"dim": 0},
+        {"layers": 0},
+        {"local_steps": 0},
+        {"global_steps": 0},
+        {"dim": 5},
+        {"dropout": 1.0},
+        {"question_dropout": -0.1},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]):
     with pytest.raises(ConfigError, match=r"model\."):

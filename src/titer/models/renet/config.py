@@ -21,8 +21,11 @@ class RENetConfig:
     """How many steps are read in which the subject has facts: the latest."""
     global_steps: int = 10
     """How many steps are read as a whole: the latest."""
-    dropout: float = 0.5
+    dropout: float = 0.3
     """Share of embeddings and states that is left out in training."""
+    question_dropout: float = 0.5
+    """Share of questions that must do, in training, without the embedding of their subject, and of their relation, once
+    history is read: else these learn the training facts by heart."""
 
     def __post_init__(self) -> None:
         for name in ("dim", "layers", "block", "attention_dim", "local_steps", "global_steps"):
@@ -30,5 +33,6 @@ class RENetConfig:
                 raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
         if self.dim % self.block:
             raise ConfigError(f"model.block must divide model.dim, which {self.block} does not with {self.dim}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
+        for name in ("dropout", "question_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"model.{name} must be at least 0 and below 1, not {getattr(self, name)}")

@@ -59,8 +59,15 @@ class RENet(ByTimeModel):
         subject = question // len(relation)
         asked = [entity.index_select(0, subject), relation.index_select(0, question % len(relation))]
         read = self._read(subject, torch.cat(asked, dim=1), entity, relation, history.snapshots, time)
-        expected = self.expected(torch.cat([*asked, self.dropout(read)], dim=1)).index_select(0, place)
+        known = [self._sometimes(part) for part in asked]
+        expected = self.expected(torch.cat([*known, self.dropout(read)], dim=1)).index_select(0, place)
         return torch.addmm(with_newcomers(self.usual, history)[:, 0], expected, answer.T)
+
+    def _sometimes(self, rows: Tensor) -> Tensor:
+        """The rows, of which some are zero in training."""
+        if not self.training:
+            return rows
+        return rows * (torch.rand(len(rows), 1, device=rows.device) >= self.config.question_dropout)
 
     def _read(
         self, subject: Tensor, asked: Tensor, entity: Tensor, relation: Tensor, snapshots: Snapshots, time: int
