@@ -64,8 +64,8 @@ def test_a_top_answer_is_right_if_it_was_asked_for_and_nothing_is_never_right():
 
 def test_other_true_answers_are_set_aside():
     logits = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
-    true = torch.tensor([0, 0, 1]), torch.tensor([1, 2, 2])
-    assert set_aside(logits, torch.tensor([1, 2]), true).tolist() == [[1.0, 2.0, UNREACHED], [1.0, 2.0, 3.0]]
+    others = torch.tensor([0]), torch.tensor([2])
+    assert set_aside(logits, others).tolist() == [[1.0, 2.0, UNREACHED], [1.0, 2.0, 3.0]]
 
 
 def test_evaluation_measures_it_whatever_the_filter_and_the_batch(world_data: Dataset):

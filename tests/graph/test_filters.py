@@ -35,6 +35,16 @@ def test_true_answers_are_those_of_the_facts_each_once(kind: Filter, graph: Grap
     assert sorted(found) == sorted(expected)
 
 
+@given(graph=graphs())
+def test_the_others_are_all_true_answers_but_the_one_asked_for(graph: Graph):
+    queries, answers = Queries.about(graph.facts, graph.vocabulary)
+    true_answers = TrueAnswers(graph.facts, graph.vocabulary)
+    true = set(zip(*(column.tolist() for column in true_answers.of(queries)), strict=True))
+    others = list(zip(*(column.tolist() for column in true_answers.others(queries, answers)), strict=True))
+    assert len(others) == len(set(others))
+    assert set(others) == true - set(enumerate(answers.tolist()))
+
+
 @given(graph=graphs(), time=st.integers(-5, 12))
 def test_popularity_is_the_share_of_past_answers(graph: Graph, time: int):
     queries = all_queries(graph, time)

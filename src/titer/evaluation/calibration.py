@@ -61,14 +61,12 @@ class Confidence:
         return {"expected_calibration_error": error, "bins": [asdict(b) for b in self.bins()]}
 
 
-def set_aside(logits: Tensor, answers: Tensor, true: tuple[Tensor, Tensor]) -> Tensor:
-    """The logits of the asked-for answers and of all that are not true: pairs (row, entity). Other true ones get -inf.
+def set_aside(logits: Tensor, others: tuple[Tensor, Tensor]) -> Tensor:
+    """The logits without those of other true answers, pairs (row, entity).
 
     As in the ranking: who foretells one of several true answers has not foretold the others badly.
     """
-    row, entity = true
-    other = entity != answers[row]
-    return logits.index_put((row[other], entity[other]), logits.new_tensor(-torch.inf))
+    return logits.index_put(others, logits.new_tensor(-torch.inf))
 
 
 def judge(logits: Tensor, answers: Tensor, temperature: float) -> Confidence:

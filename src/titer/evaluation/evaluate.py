@@ -147,7 +147,7 @@ def evaluate(
         if bool(torch.isnan(scores.amax(dim=1)).any()):
             raise TiterError(f"{model.name} scored some answers as NaN; nothing can be ranked by that")
         ranks.put(rows, rank_answers(scores, answer, true_answers.of(batch)))
-        logits = set_aside(model.logits(scores), answer, true_at_the_time.of(batch))
+        logits = set_aside(model.logits(scores), true_at_the_time.others(batch, answer))
         confidence.put(rows, judge(logits, answer, model.temperature))
     model.train(was_training)
     return Evaluation(

@@ -59,6 +59,12 @@ class TrueAnswers:
         row, position = spread(torch.searchsorted(self.key, key), torch.searchsorted(self.key, key, right=True))
         return row, self.answer[position]
 
+    def others(self, queries: Queries, answers: Tensor) -> tuple[Tensor, Tensor]:
+        """Pairs (row of the query, answer) that are true beside the one asked for."""
+        row, answer = self.of(queries)
+        other = (answer != answers[row]).nonzero()[:, 0]
+        return row[other], answer[other]
+
     def to(self, device: torch.device | str) -> "TrueAnswers":
         """The same index on another device."""
         moved = object.__new__(TrueAnswers)

@@ -46,9 +46,7 @@ class ByTimeModel(Model):
         if self._true_answers is None:
             return answers[:0], answers[:0]
         self._true_answers = self._true_answers.to(answers.device)
-        row, answer = self._true_answers.of(queries)
-        other = answer != answers[row]
-        return row[other], answer[other]
+        return self._true_answers.others(queries, answers)
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """log P for every entity. (queries, num_entities)"""

@@ -109,11 +109,8 @@ class EmbeddingModel(Model):
     def _without_other_answers(self, scores: Tensor, queries: Queries, answers: Tensor) -> Tensor:
         if self._true_answers is None:
             return scores
-        if self._true_answers.key.device != answers.device:
-            self._true_answers = self._true_answers.to(answers.device)
-        row, answer = self._true_answers.of(queries)
-        other = answer != answers[row]
-        return scores.index_put((row[other], answer[other]), scores.new_tensor(NOT_ASKED))
+        self._true_answers = self._true_answers.to(answers.device)
+        return scores.index_put(self._true_answers.others(queries, answers), scores.new_tensor(NOT_ASKED))
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """The plausibility of every entity that has been heard of. (queries, num_entities)"""

@@ -36,7 +36,7 @@ def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
         errors = torch.zeros(len(temperatures), dtype=torch.float64)
         for rows, batch in queries.batches_in_time(BATCH_SIZES.get(model.device.type, 256)):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
-            logits = set_aside(model.logits(model.score(batch, history)), answer, true_answers.of(batch))
+            logits = set_aside(model.logits(model.score(batch, history)), true_answers.others(batch, answer))
             correct = judge(logits, answer, 1.0).correct.double()
             for place, temperature in enumerate(temperatures):
                 errors[place] += (top_probability(logits, temperature) - correct).square().sum().cpu()

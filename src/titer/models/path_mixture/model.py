@@ -81,12 +81,10 @@ class PathMixture(Model):
     def _losses(self, log_probability: Tensor, queries: Queries, answers: Tensor) -> Tensor:
         """Cross-entropy with smoothed labels; other answers that are true at the time do not compete. (questions,)"""
         if self._true_answers is not None:
-            if self._true_answers.key.device != answers.device:
-                self._true_answers = self._true_answers.to(answers.device)
-            row, answer = self._true_answers.of(queries)
-            other = answer != answers[row]
-            gone = torch.tensor(NOT_ASKED, device=answers.device)
-            log_probability = log_probability.index_put((row[other], answer[other]), gone).log_softmax(dim=1)
+            self._true_answers = self._true_answers.to(answers.device)
+            others = self._true_answers.others(queries, answers)
+            gone = log_probability.new_tensor(NOT_ASKED)
+            log_probability = log_probability.index_put(others, gone).log_softmax(dim=1)
         smoothing = self.config.label_smoothing
         hit = log_probability.gather(1, answers[:, None])[:, 0]
         return -(1 - smoothing) * hit - smoothing * log_probability.clamp(min=LEAST_LOG_PROBABILITY).mean(dim=1)

@@ -67,11 +67,9 @@ class XERTE(Model):
         """Cross-entropy of the answers that attention reaches; from the others there is nothing to learn."""
         attention = self._attention(queries, history)
         if self._true_answers is not None:
-            if self._true_answers.key.device != answers.device:
-                self._true_answers = self._true_answers.to(answers.device)
-            row, answer = self._true_answers.of(queries)
-            others = answer != answers[row]
-            attention = attention.index_put((row[others], answer[others]), attention.new_zeros(()))
+            self._true_answers = self._true_answers.to(answers.device)
+            others = self._true_answers.others(queries, answers)
+            attention = attention.index_put(others, attention.new_zeros(()))
         found = attention.gather(1, answers[:, None])[:, 0]
         reached = found > 0
         loss = torch.log(attention.sum(dim=1).clamp(min=LEAST)) - torch.log(found.clamp(min=LEAST))
