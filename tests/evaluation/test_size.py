@@ -19,6 +19,7 @@ from titer.models.base import Model
 from titer.models.registry import model_class
 from titer.models.sampled import plain_sampled_dots, sampled_dots
 from titer.training.config import Config
+from titer.training.run import Run
 
 ENTITIES, RELATIONS, STEPS = 40, 3, 25
 
@@ -102,6 +103,17 @@ def test_the_command_counts_a_configuration_and_a_run_alike(tmp_path: Path):
     found = json.loads(titer("size", "titer/small-world", "--json"))
     assert found["parameters"] > 100_000
     assert f"{found['multiply_adds_per_step']:,} multiply-adds per step" in titer("size", "titer/small-world")
+
+
+def test_the_command_counts_a_model_that_has_seen_the_facts(tmp_path: Path):
+    quick = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.dim=8"]
+    words = ["train", "small-world", "--model", "ta_distmult", "--out", str(tmp_path / "run"), *quick]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    run = Run(tmp_path / "run")
+    result = CliRunner().invoke(app, ["size", str(run.path), "--json"], catch_exceptions=False)
+    # TA-DistMult reads dates sign by sign, and knows only from the facts how long they are.
+    trained = Size.of(run.load_model(), run.dataset)
+    assert json.loads(result.stdout)["multiply_adds_per_step"] == trained.multiply_adds_per_step
 
 
 @pytest.mark.real_data

@@ -27,7 +27,9 @@ def size(
     else:
         path = find_configuration(what)
         config, dataset = Config.load(path), load_dataset(data or path.stem)
-    found = Size.of(model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model), dataset)
+    model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
+    model.prepare(dataset.train, dataset.valid)  # some models learn their shape from the facts
+    found = Size.of(model, dataset)
     if json:
         about = {"model": config.model_name, "dataset": dataset.name, "checksum": dataset.checksum}
         say_json({**about, "batch_size": BATCH_SIZE, **found.to_dict(), "versions": versions()})

@@ -123,17 +123,18 @@ class Trust(nn.Module):
         place = torch.zeros(len(asked) * asked.num_entities, dtype=torch.int64, device=reached.device)
         place[reached] = torch.arange(len(reached), device=reached.device)
         pair = place[series.row * asked.num_entities + series.object]  # (series,) its place among the reached
-        prior = expected.prior.reshape(-1)[reached]
+        prior = expected.prior.reshape(-1).index_select(0, reached)
+        kinds = [_log(total.index_select(0, reached)) for total in sums]
         # A mixture with fewer kinds of paths has nothing to say about the others.
-        kinds = [_log(total[reached]) for total in sums] + [_log(torch.zeros_like(prior))] * (NUM_KINDS - len(sums))
+        kinds += [_log(torch.zeros_like(prior))] * (NUM_KINDS - len(sums))
         seen = [
             *self._of_pairs(asked, series, counts, weight, pair, len(reached)),
             *kinds,
             expected.habit[row],
             prior[:, None] / 5,
-            expected.usual.reshape(-1)[reached][:, None] / 5,
+            expected.usual.reshape(-1).index_select(0, reached)[:, None] / 5,
             expected.activity[answer][:, 3:4],
-            self.asked(asked.relation)[row],
+            self.asked(asked.relation).index_select(0, row),
         ]
         return self.network(torch.cat(seen, dim=1))[:, 0] + self.prior_share * prior
 
@@ -149,7 +150,8 @@ class Trust(nn.Module):
 
         same_features = nothing.repeat(num_pairs, 1)
         same_features[pair[same]] = each[same]
-        same_weight = torch.zeros(num_pairs, device=counts.device).index_add(0, pair[same], weight[same])
+        same_weight = torch.zeros(num_pairs, device=counts.device)
+        same_weight = same_weight.index_add(0, pair[same], weight.index_select(0, same))
 
         total = torch.zeros(num_pairs, counts.shape[1], device=counts.device).index_add(0, pair, counts)
         number = torch.zeros(num_pairs, device=counts.device).index_add(0, pair, ledger.number[series.event])

@@ -46,12 +46,18 @@ class Paths:
         return sums.index_add(0, self.row * num_entities + self.answer, self.weight)
 
 
-class Table(nn.Embedding):
+class Table(nn.Module):
     """A number, or a vector, for every directed relation."""
 
     def __init__(self, num_relations: int, dim: int, *, value: float = 0.0, deviation: float = 0.0):
-        super().__init__(num_relations, dim)
-        nn.init.normal_(self.weight, value, deviation)
+        super().__init__()
+        self.num_relations = num_relations
+        self.weight = nn.Parameter(torch.empty(num_relations, dim).normal_(value, deviation))
+
+    def forward(self, relation: Tensor) -> Tensor:
+        """The rows of the given relations. (relations, dim)"""
+        # The gradient of index_select is added up in place; that of an embedding, or of indexing, sorts first.
+        return self.weight.index_select(0, relation)
 
 
 def of_age(heights: Tensor, age: Tensor) -> Tensor:
@@ -83,7 +89,8 @@ class Direct(nn.Module):
     def coefficients(self, asked: Tensor, past: Tensor) -> Tensor:
         """What each horizon counts, for pairs of relations. (pairs, horizons)"""
         is_same = (asked == past)[:, None]
-        log_weight = self.pair.weight[asked, past][:, None] + is_same * self.same
+        pair = self.pair.weight.view(-1).index_select(0, asked * self.pair.num_relations + past)
+        log_weight = pair[:, None] + is_same * self.same
         log_kernel = self.asked(asked) + self.past(past) + is_same * self.same_at
         return torch.exp(log_weight.clamp(max=10) + log_kernel.clamp(max=10))
 
@@ -125,7 +132,6 @@ class TwoSteps(nn.Module):
         before, second = _latest(asked, first.object, self.limits[1])
         onward = _where(second.object != asked.subject[row][before])  # not back to where it began
         before, second = before[onward], second[onward]
-        # The gradient of index_select adds in place; that of indexing sorts first.
         onto = factor.index_select(0, before) * self.second(second.relation)
         log_weight = log_weight.index_select(0, before) + onto.sum(dim=1)
         log_weight = log_weight + self.second_bias(second.relation)[:, 0]

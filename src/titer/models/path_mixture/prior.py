@@ -56,7 +56,7 @@ class Prior(nn.Module):
         habit = asked.chronicle.answer_features(inverse, asked.subject, asked.elapsed)
         # Many questions of a moment share their relation.
         relation, place = torch.unique(asked.relation, return_inverse=True)
-        usual = self.usual(asked, relation, everyone.activity)[place]
+        usual = self.usual(asked, relation, everyone.activity).index_select(0, place)
         prior = usual if self.fit is None else usual + self.fit(asked, habit, everyone)
         # Who came after training and has no past yet was not even known by name at the time of the question.
         unheard_of = ~everyone.has_past
@@ -103,7 +103,8 @@ class Usual(nn.Module):
         chronicle = asked.chronicle
         row, answer, event = chronicle.answers_before(relation, asked.elapsed)
         seen = chronicle.answers.features_at(event, asked.elapsed)
-        popularity = self.popularity(torch.cat([seen, activity[answer], self.relation(relation)[row]], dim=1))
+        asking = self.relation(relation).index_select(0, row)
+        popularity = self.popularity(torch.cat([seen, activity[answer], asking], dim=1))
         usual = self.never(relation).expand(-1, asked.num_entities).reshape(-1)
         usual = usual.index_put((row * asked.num_entities + answer,), popularity[:, 0])
         return usual.view(len(relation), -1) + self.activity_of(relation) @ self.activity(activity).T
@@ -148,7 +149,12 @@ class Fit(nn.Module):
         assert state is not None
         assert as_answer is not None
         subject, relation = asked.subject, self.relation(asked.relation)
-        known = [self.dropout(embedding[subject]), relation, self.dropout(state[subject]), habit]
+        known = [
+            self.dropout(embedding.index_select(0, subject)),
+            relation,
+            self.dropout(state.index_select(0, subject)),
+            habit,
+        ]
         return self.question(torch.cat(known, dim=1)) @ self.dropout(as_answer).T
 
     def _embeddings(self, asked: Asked, usable: Tensor) -> Tensor:
@@ -168,5 +174,7 @@ class Fit(nn.Module):
         partner = torch.where(edges.mask, edges.object, 0)
         relation = torch.where(edges.mask, edges.relation, 0)
         mean = functional.embedding_bag(partner, embedding, per_sample_weights=share, mode="sum")
-        mean = mean + functional.embedding_bag(relation, self.relation.weight, per_sample_weights=share, mode="sum")
+        # Relations are few: as a product with a matrix, the gradient need not be gathered edge by edge.
+        shares = torch.zeros(len(share), self.relation.num_relations, device=share.device)
+        mean = mean + shares.scatter_add(1, relation, share) @ self.relation.weight
         return torch.tanh(self.state(mean)) * edges.mask[:, :1]
