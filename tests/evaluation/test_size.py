@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 from typer.testing import CliRunner
 
-import training.tiny_model  # noqa: F401 - makes the model known
 from strategies import random_facts
 from titer.cli.main import app
 from titer.data.dataset import Dataset
@@ -15,11 +15,14 @@ from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.evaluation.size import BATCH_SIZE, Size, multiply_adds
+from titer.graph.history import History
+from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.registry import model_class
 from titer.models.sampled import plain_sampled_dots, sampled_dots
 from titer.training.config import Config
 from titer.training.run import Run
+from training.tiny_model import TinyModel
 
 ENTITIES, RELATIONS, STEPS = 40, 3, 25
 
@@ -81,6 +84,20 @@ def test_sampled_products_are_counted_as_if_they_were_gathered():
     assert multiply_adds(lambda: sampled_dots(x, table, rows)) == 4 * 9 * 6
     assert multiply_adds(lambda: plain_sampled_dots(x, table, rows)) == 4 * 9 * 6
     assert multiply_adds(lambda: table @ x[0]) == 50 * 6
+
+
+class Frugal(TinyModel):
+    """Multiplies once for all questions about a subject."""
+
+    def score(self, queries: Queries, history: History) -> Tensor:
+        subject, place = torch.unique(queries.subject, return_inverse=True)
+        return (self.entity(subject) @ self.entity.weight.T)[place]
+
+
+def test_questions_differ_so_that_nothing_looks_cheaper_than_it_is(dataset: Dataset):
+    subjects = len(set(dataset.train[-BATCH_SIZE // 2 :].subject) | set(dataset.train[-BATCH_SIZE // 2 :].object))
+    size = Size.of(Frugal(dataset.vocabulary, dataset.axis), dataset)
+    assert size.multiply_adds_per_question == round(subjects * ENTITIES * Frugal.Config().dim / BATCH_SIZE)
 
 
 def test_counting_changes_neither_the_model_nor_what_is_random(dataset: Dataset):

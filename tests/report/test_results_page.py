@@ -72,18 +72,16 @@ def test_notes_stand_with_the_label_of_their_result(render: ModuleType):
     assert render.notes(rows) == ["- renet/wiki: ran out of time"]
 
 
-def test_sizes_come_from_results_or_from_counts_without_training_beside_the_papers(render: ModuleType):
+def test_sizes_are_those_counted_beside_the_papers(render: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(render, "COUNTS", tmp_path)
     size = {"parameters": 5_000_000, "multiply_adds_per_step": 1_000_000, "multiply_adds_per_question": 2_000_000}
     nothing = {"parameters": 0, "multiply_adds_per_step": None, "multiply_adds_per_question": 0}
-    rows = {
-        "cygnet/icews14": [result("cygnet/icews14", 0.1, size=size)],
-        "recurrency/icews14": [result("recurrency/icews14", 0.1, size=nothing)],
-    }
-    found = render.size_table(rows)
+    for model, counted in (("cygnet", size), ("tango_tucker", size), ("recurrency", nothing)):
+        (tmp_path / f"{model}-icews14.json").write_text(json.dumps(counted))
+    found = render.size_table()
     assert cells(found, "`cygnet`, ICEWS14")[1:] == ["5.000 M", "1.000 M", "2.000 M", "8.568 M", "8.554 M"]
+    assert cells(found, "`tango_tucker`, ICEWS14")[1:] == ["5.000 M", "1.000 M", "2.000 M", "–", "–"]
     assert cells(found, "`xerte`, ICEWS14")[1:] == ["–", "–", "–", "2.927 M", "225.895 M"]
-    stored = json.loads((BENCHMARKS / "sizes" / "titer-icews14.json").read_text())
-    assert cells(found, "`titer`, ICEWS14")[1] == f"{stored['parameters'] / 1e6:.3f} M"
     assert not any("recurrency" in line for line in found)
 
 

@@ -30,12 +30,10 @@ class Size:
 
     @classmethod
     def of(cls, model: Model, dataset: Dataset) -> "Size":
-        """Count, on the question of the last training fact, on a copy on the CPU: no kernel hides anything there."""
+        """Count, on questions of training's last facts, on a copy on the CPU: no kernel hides anything there."""
         copy = deepcopy(model).cpu().train()
         history = History(dataset.train, dataset.vocabulary)
-        queries, answers = Queries.about(dataset.train[-1:], dataset.vocabulary)
-        rows = torch.zeros(BATCH_SIZE, dtype=torch.int64)
-        queries, answers = queries[rows], answers[rows]
+        queries, answers = _last_questions(dataset)
         per_step = None
         if copy.is_trained_by_gradients:
             walked = multiply_adds(lambda: copy.training_step(queries, answers, history))
@@ -50,6 +48,15 @@ class Size:
     def to_dict(self) -> dict[str, int | None]:
         """For JSON."""
         return asdict(self)
+
+
+def _last_questions(dataset: Dataset) -> tuple[Queries, Tensor]:
+    """A batch about the last facts of training, all asked at one time; where there are too few, they come again."""
+    last = dataset.train[-(BATCH_SIZE // 2) :]
+    queries, answers = Queries.about(last, dataset.vocabulary)
+    rows = torch.arange(BATCH_SIZE) % len(queries)
+    time = torch.full((BATCH_SIZE,), int(last.time.max()))
+    return Queries(queries.subject[rows], queries.relation[rows], time), answers[rows]
 
 
 @torch.no_grad()
