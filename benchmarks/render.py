@@ -238,12 +238,13 @@ def commands(rows: Rows) -> list[str]:
             f"{100 * row['metrics']['mrr']:.2f}",
             row["hardware"],
             f"{row['seconds']['training']:.0f}",
+            f"{row['gpu_gigabytes']:.1f} GB" if row.get("gpu_gigabytes") else "–",
             f"`{row['command']}`",
         ]
         for label in sorted(rows)
         for row in rows[label]
     ]
-    return table(["result", "MRR", "hardware", "seconds of training", "command"], lines)
+    return table(["result", "MRR", "hardware", "seconds of training", "memory of the GPU", "command"], lines)
 
 
 def main() -> None:

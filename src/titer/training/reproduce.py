@@ -56,15 +56,14 @@ def reproduce(
     model = run.load_model(config.training.device)
     found = evaluate(model, dataset, split)
     run.record(found)
-    seconds = run.summary["seconds"]
-    row = result(found, config, Size.of(model, dataset), label=label, command=command, seconds=seconds)
+    row = result(found, config, Size.of(model, dataset), label=label, command=command, training=run.summary)
     return run, found, row
 
 
 def result(
-    found: Evaluation, config: Config, size: Size, *, label: str, command: str, seconds: float
+    found: Evaluation, config: Config, size: Size, *, label: str, command: str, training: dict[str, Any]
 ) -> dict[str, Any]:
-    """One row of the table of results, with everything that is needed to trust it."""
+    """One row of the table of results, with everything that is needed to trust it and what its training took."""
     conventions = {name: protocol for name, protocol in CONVENTIONS.items() if protocol.filter == found.protocol.filter}
     by_group = found.to_dict()
     return {
@@ -85,7 +84,8 @@ def result(
         "entities": by_group["breakdown"]["entities"],
         "direction": by_group["breakdown"]["direction"],
         "size": size.to_dict(),
-        "seconds": {"training": round(seconds, 1), "testing": round(found.seconds, 2)},
+        "seconds": {"training": round(training["seconds"], 1), "testing": round(found.seconds, 2)},
+        "gpu_gigabytes": training.get("gpu_gigabytes"),
     }
 
 
