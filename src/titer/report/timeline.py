@@ -9,7 +9,9 @@ from titer.data.vocabulary import Vocabulary
 from titer.models.base import Edge, Evidence
 from titer.report.elements import el
 
-WIDTH, LANE, LEFT, RIGHT, TOP = 760, 46, 190, 40, 26
+WIDTH, LANE, LEFT, RIGHT, TOP = 760, 46, 204, 40, 26
+BULGE = 20
+"""How far the arcs of the oldest facts reach to the left, where names stand."""
 LONGEST_NAME = 28
 LETTER = 6.0
 """About how wide a letter of a relation is."""
@@ -36,7 +38,7 @@ def draw_evidence(
 
     parts = [el("line", x1=LEFT, x2=WIDTH - RIGHT, y1=down(e), y2=down(e), class_="lane") for e in lanes]
     parts += [
-        el("text", el("title", vocabulary.entities[e]), _short(vocabulary.entities[e]), x=LEFT - 8, y=down(e) + 4,
+        el("text", el("title", vocabulary.entities[e]), _short(vocabulary.entities[e]), x=LEFT - BULGE, y=down(e) + 4,
            text_anchor="end", class_="answer" if e == answer else "")
         for e in lanes
     ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 import { percent, svg } from "./elements.js";
 
-const WIDTH = 900, LANE = 50, LEFT = 210, RIGHT = 46, TOP = 30, LETTER = 6.2, LONGEST = 30, DATE = 90;
+const WIDTH = 900, LANE = 50, LEFT = 226, RIGHT = 46, BULGE = 22, TOP = 30, LETTER = 6.2, LONGEST = 30, DATE = 90;
 const short = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name);
 
 // The facts of a path, each with the two lanes it joins, in the order in which the path is walked.
@@ -31,7 +31,7 @@ export function draw(reasons, start, answer, date, onFact) {
     const y = down(name);
     picture.append(
       svg("line", { class: "lane", x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y }),
-      svg("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end", class: name === answer ? "answer" : "" },
+      svg("text", { x: LEFT - BULGE, y: y + 4, "text-anchor": "end", class: name === answer ? "answer" : "" },
         svg("title", {}, name), short(name)),
     );
   }
