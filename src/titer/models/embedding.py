@@ -110,7 +110,7 @@ class EmbeddingModel(Model):
         if self._true_answers is None:
             return scores
         self._true_answers = self._true_answers.to(answers.device)
-        return scores.index_put(self._true_answers.others(queries, answers), scores.new_tensor(NOT_ASKED))
+        return scores.index_put_(self._true_answers.others(queries, answers), scores.new_tensor(NOT_ASKED))
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """The plausibility of every entity that has been heard of. (queries, num_entities)"""

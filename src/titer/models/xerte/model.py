@@ -11,7 +11,7 @@ from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Evidence, Model, StepResult
-from titer.models.entities import with_newcomers
+from titer.models.entities import only_heard_of, with_newcomers
 from titer.models.registry import register
 from titer.models.xerte.attention import Attention, Embeddings, Link, TimeEncoding
 from titer.models.xerte.config import XERTEConfig
@@ -77,7 +77,8 @@ class XERTE(Model):
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """The logarithm of the attention that every entity has in the end. (queries, num_entities)"""
-        return self._attention(queries, history).log()
+        scores = self._attention(queries, history).log()
+        return only_heard_of(scores, queries, self.vocabulary.num_entities, history)
 
     def _attention(self, queries: Queries, history: History) -> Tensor:
         return self._grow(queries, history)[-1].by_entity(len(queries), history.vocabulary.num_entities)
