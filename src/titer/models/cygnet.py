@@ -116,7 +116,7 @@ class CyGNet(Model):
     def _question(self, queries: Queries, history: History) -> Tensor:
         """q: embeddings of subject, relation and time. (queries, 3 dim)"""
         first, last = self.span
-        share = ((queries.time - first + 1) / (last - first + 1)).clamp(0, 1)
+        share = (queries.time.clamp(first, last) - first + 1) / (last - first + 1)
         parts = [
             with_newcomers(self.entity.weight, history)[queries.subject],
             self.relation(queries.relation),
