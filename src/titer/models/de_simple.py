@@ -44,6 +44,9 @@ class DESimplE(EmbeddingModel):
     with h and t two such z for every entity, and time counted from the end of training. At times that training has not
     seen, before it and after it, the waves simply go on.
 
+    The authors add up three waves, of the year, the month and the day, each with an a, w and b of its own; here there
+    is one, of the steps since the end of training, in units of ``time_scale``.
+
     Goel, Kazemi, Brubaker and Poupart, "Diachronic Embedding for Temporal Knowledge Graph Completion" (AAAI 2020).
     """
 

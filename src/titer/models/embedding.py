@@ -27,7 +27,7 @@ class EmbeddingConfig:
     dim: int = 200
     """Size of the embedding of an entity."""
     dropout: float = 0.3
-    """Share of a question's vector, and of the entities', that is left out in training."""
+    """Share of a question's vector that is left out in training."""
 
     def __post_init__(self) -> None:
         if self.dim < 1:
@@ -60,7 +60,9 @@ class EmbeddingModel(Model):
     """Knows the past by what it made of embeddings in training alone; the history says who has been heard of.
 
     Trained by cross-entropy over all entities; other answers that are true at the question's time do not compete.
-    Questions for the subject are asked with a relation of their own, the inverse.
+    Questions for the subject are asked with a relation of their own, the inverse. The papers, that of TNTComplEx apart,
+    train against sampled negatives and ask for both ends with the same relation. The dropout on the question and the
+    mean for entities that training does not know are additions of this implementation.
     """
 
     trained: Tensor  # (num_entities,) who appears in training
