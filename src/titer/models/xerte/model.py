@@ -7,11 +7,11 @@ from torch.nn import functional
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Evidence, Model, StepResult
 from titer.models.entities import only_heard_of, with_newcomers
+from titer.models.other_answers import OtherAnswers
 from titer.models.registry import register
 from titer.models.xerte.attention import Attention, Embeddings, TimeEncoding
 from titer.models.xerte.config import XERTEConfig
@@ -65,19 +65,16 @@ class XERTE(Model):
         self.attentions = nn.ModuleList(Attention(self.config) for _ in self.config.num_edges)
         # What was reached last is the answer: nobody is told any more.
         self.updates = nn.ModuleList(Update(self.config) for _ in self.config.num_edges[1:])
-        self._true_answers: TrueAnswers | None = None
+        self._others = OtherAnswers(vocabulary)
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Note which answers are true together."""
-        self._true_answers = TrueAnswers(train, self.vocabulary)
+        self._others.learn_from(train)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Cross-entropy of the answers that attention reaches; from the others there is nothing to learn."""
         attention = self._attention(queries, history)
-        if self._true_answers is not None:
-            self._true_answers = self._true_answers.to(answers.device)
-            others = self._true_answers.others(queries, answers)
-            attention = attention.index_put(others, attention.new_zeros(()))
+        attention = attention.index_put(self._others(queries, answers), attention.new_zeros(()))
         found = attention.gather(1, answers[:, None])[:, 0]
         reached = found > 0
         loss = torch.log(attention.sum(dim=1).clamp(min=LEAST)) - torch.log(found.clamp(min=LEAST))
