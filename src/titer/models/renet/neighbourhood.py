@@ -47,7 +47,7 @@ class Neighbourhood(nn.Module):
         layer = self.layers[depth]
         assert isinstance(layer, RelationalConvolution)
         row, edge = snapshots.edges(nodes)
-        neighbour = snapshots.target[edge]
+        neighbour = snapshots.neighbour[edge]
         needed = torch.unique(torch.cat([nodes, neighbour]))
         if depth == 0:
             state = entity.index_select(0, snapshots.entity[needed])
