@@ -43,6 +43,14 @@ def test_latest_gives_exactly_the_latest_edges_before_the_time(graph: Graph, bef
         assert mask.tolist() == [True] * len(expected) + [False] * (limit - len(expected))
 
 
+@given(graphs(), st.lists(TIMES, max_size=3))
+def test_an_entity_is_known_once_it_has_an_edge_before_the_time(graph: Graph, times: list[int]):
+    history, entities = History(graph.facts, graph.vocabulary), torch.arange(graph.vocabulary.num_entities)
+    found = history.are_known(entities, torch.tensor(times, dtype=torch.int64))
+    assert found.shape == (len(times), len(entities))
+    assert found.tolist() == [[bool(past_of(graph, entity, time)) for entity in entities.tolist()] for time in times]
+
+
 @given(graphs(), TIMES)
 def test_no_edge_at_or_after_the_time_ever_comes_back(graph: Graph, before: int):
     history = History(graph.facts, graph.vocabulary)

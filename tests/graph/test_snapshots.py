@@ -22,7 +22,7 @@ def by_time(graph: Graph) -> dict[int, set[tuple[int, int, int]]]:
 
 
 def triples(snapshots: Snapshots, edges: torch.Tensor) -> list[tuple[int, int, int]]:
-    subject = snapshots.entity[snapshots.source[edges]]
+    subject = snapshots.entity[snapshots.node[edges]]
     columns = (subject, snapshots.relation[edges], snapshots.object[edges])
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -43,9 +43,9 @@ def test_the_edges_of_a_snapshot_are_the_facts_of_its_step_each_once(graph: Grap
         row, edges = snapshots.edges(nodes)
         found = triples(snapshots, edges)
         assert sorted(found) == sorted(wanted)
-        assert torch.equal(nodes[row], snapshots.source[edges])
-        assert torch.equal(snapshots.entity[snapshots.target[edges]], snapshots.object[edges])
-        assert set(snapshots.step[snapshots.target[edges]].tolist()) <= {step}
+        assert torch.equal(nodes[row], snapshots.node[edges])
+        assert torch.equal(snapshots.entity[snapshots.neighbour[edges]], snapshots.object[edges])
+        assert set(snapshots.step[snapshots.neighbour[edges]].tolist()) <= {step}
 
 
 @given(graph=graphs(), time=times, limit=st.integers(1, 5))

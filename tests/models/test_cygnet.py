@@ -43,7 +43,7 @@ def test_the_probability_is_the_formula(graph: Graph, time: int, seed: int, weig
     with torch.inference_mode():
         found = model.score(Queries.one(subject, relation, time), History(graph.facts, graph.vocabulary))[0].exp()
         times = graph.facts.time.tolist() or [0]
-        share = min(max((time - min(times) + 1) / (max(times) - min(times) + 1), 0), 1)
+        share = (min(max(time, min(times)), max(times)) - min(times) + 1) / (max(times) - min(times) + 1)
         parts = model.entity.weight[subject], model.relation.weight[relation], share * model.unit_step[0]
         question = torch.cat(parts)
         generated = model.generate(question).softmax(dim=0)
@@ -78,7 +78,9 @@ def test_a_time_that_training_never_saw_is_taken_for_the_nearest_one(world_data)
             return model.score(Queries.one(0, 0, time), empty)
 
     assert torch.equal(at(last + 1000), at(last))
-    assert torch.equal(at(first - 1), at(first - 1000))
+    assert torch.equal(at(first - 1), at(first))
+    assert torch.equal(at(first - 1000), at(first))
+    assert not torch.equal(at(first + 1), at(first))
     assert not torch.equal(at(last - 1), at(last))
 
 

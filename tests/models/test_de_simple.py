@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from built import Built
 from models.cases import ModelCase
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -70,6 +71,18 @@ def test_questions_of_several_moments_can_be_learned_from_together():
     torch.testing.assert_close(together, torch.stack(each).mean())
     together.backward()
     assert float(model.frequency.grad.abs().sum()) > 0  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_the_scores_are_not_copied_for_every_moment():
+    model, history, time = de_simple(), History(TRAIN, VOCABULARY), torch.arange(40)
+    queries = Queries(torch.zeros_like(time), torch.zeros_like(time), time)
+    with Built() as built:
+        scores = model.plausibility(queries, history)
+    assert sum(size >= scores.nbytes for size in built.sizes) <= 2
+
+
+def test_nothing_asked_is_nothing_answered():
+    assert de_simple().score(Queries.one(0, 0, 5)[:0], History(TRAIN, VOCABULARY)).shape == (0, 5)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

@@ -13,7 +13,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.embedding import PeriodConfig
 from titer.models.registry import model_class
-from titer.models.ttranse import TTransE
+from titer.models.ttranse import TTransE, TTransEConfig
 
 VOCABULARY = Vocabulary.numbered(5, 1)
 TRAIN = Facts.from_rows([(0, 0, 1, 10), (0, 0, 2, 12), (0, 0, 1, 12), (2, 0, 3, 15)])
@@ -21,7 +21,7 @@ TRAIN = Facts.from_rows([(0, 0, 1, 10), (0, 0, 2, 12), (0, 0, 1, 12), (2, 0, 3, 
 
 def ttranse(num_periods: int = 6) -> TTransE:
     torch.manual_seed(0)
-    model = TTransE(VOCABULARY, TimeAxis(), PeriodConfig(dim=4, num_periods=num_periods)).eval()
+    model = TTransE(VOCABULARY, TimeAxis(), TTransEConfig(dim=4, num_periods=num_periods)).eval()
     model.prepare(TRAIN, Facts.empty())
     return model
 

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from titer.models.graph_layers import RelationalConvolution, max_over, mean_over, softmax_over, sum_over
+from titer.models.graph_layers import RelationalConvolution, max_over, mean_over, sum_over
 
 
 @given(targets=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 9))
@@ -14,15 +14,6 @@ def test_messages_are_summed_averaged_and_compared_by_their_target(targets: list
         wanted = [heard.sum(0), heard.mean(0), heard.amax(0)] if len(heard) else [torch.zeros(3)] * 3
         for combine, value in zip((sum_over, mean_over, max_over), wanted, strict=True):
             torch.testing.assert_close(combine(target, messages, 5)[node], value)
-
-
-@given(targets=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 9))
-def test_a_softmax_is_taken_over_the_logits_of_the_same_target(targets: list[int], seed: int):
-    logits = 50 * torch.randn(len(targets), generator=torch.Generator().manual_seed(seed))
-    target = torch.tensor(targets, dtype=torch.int64)
-    found = softmax_over(target, logits, 5)
-    for node in range(5):
-        torch.testing.assert_close(found[target == node], logits[target == node].softmax(dim=0))
 
 
 @given(block=st.sampled_from([1, 2, 3, 6]), seed=st.integers(0, 9))

@@ -8,8 +8,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.embedding import PeriodConfig
-from titer.models.ttranse import TTransE
+from titer.models.ttranse import TTransE, TTransEConfig
 
 
 class TestTTransE(ModelCase):
@@ -22,7 +21,7 @@ class TestTTransE(ModelCase):
 
 def test_the_score_is_the_squared_distance_from_subject_plus_relation_plus_time():
     vocabulary = Vocabulary.numbered(5, 2)
-    model = TTransE(vocabulary, TimeAxis(), PeriodConfig(dim=4, num_periods=3)).eval()
+    model = TTransE(vocabulary, TimeAxis(), TTransEConfig(dim=4, num_periods=3)).eval()
     train = Facts.from_rows([(0, 0, 1, 4), (2, 1, 3, 5), (4, 1, 3, 6)])
     model.prepare(train, Facts.empty())
     with torch.inference_mode():
@@ -30,3 +29,11 @@ def test_the_score_is_the_squared_distance_from_subject_plus_relation_plus_time(
         there = model.entity.weight[2] + model.relation.weight[3] + model.period.weight[1]
         expected = torch.stack([-(there - entity).square().sum() for entity in model.entity.weight])
     torch.testing.assert_close(scores, expected)
+
+
+def test_a_place_is_the_same_in_training_as_at_test():
+    vocabulary = Vocabulary.numbered(5, 2)
+    train = Facts.from_rows([(0, 0, 1, 4), (2, 1, 3, 6)])
+    model, query, history = TTransE(vocabulary, TimeAxis()), Queries.one(2, 3, 5), History(train, vocabulary)
+    with torch.inference_mode():
+        assert torch.equal(model.train().plausibility(query, history), model.eval().plausibility(query, history))

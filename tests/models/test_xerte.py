@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from built import Built
 from models.cases import ModelCase
 from strategies import LAST_TIME, Graph, graphs
 from titer.data.facts import Facts
@@ -16,10 +17,11 @@ from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge
-from titer.models.xerte.attention import Attention, Link, TimeEncoding
+from titer.models.xerte.attention import Attention, TimeEncoding
 from titer.models.xerte.config import XERTEConfig
 from titer.models.xerte.model import XERTE
 from titer.models.xerte.sampling import Nodes, prior_edges
+from titer.models.xerte.update import Link, Update
 
 SMALL: dict[str, Any] = {"num_edges": (16, 8, 8), "kept_edges": 16, "entity_dim": 12, "time_dim": 4, "attention_dim": 8}
 ENOUGH = {"num_edges": (100, 100), "kept_edges": 10_000}
@@ -129,7 +131,7 @@ def test_nodes_are_told_apart_by_question_entity_and_time():
 @given(graph=graphs(), time=TIMES)
 def test_attention_is_the_product_of_the_two_ends_of_an_edge_as_the_question_sees_them(graph: Graph, time: int):
     model, history, queries = make(graph.vocabulary), History(graph.facts, graph.vocabulary), everyone(graph, time)
-    layer = model.layers[0]
+    layer = model.attentions[0]
     assert isinstance(layer, Attention)
     nodes, known = Nodes.asked(queries), model._embeddings(queries, history)
     edges = prior_edges(history, nodes, queries.time, 100, strictly_back=True)
@@ -147,7 +149,7 @@ def test_attention_is_the_product_of_the_two_ends_of_an_edge_as_the_question_see
 
 
 def test_news_travels_back_to_the_question_in_one_update():
-    layer = Attention(XERTEConfig(**{**SMALL, "gamma": 0.25}))
+    layer = Update(XERTEConfig(**{**SMALL, "gamma": 0.25}))
     first, second, third = torch.randn(3, 1, 16).unbind(0)
     links = [Link(torch.tensor([0]), torch.tensor([0]), torch.tensor([share])) for share in (0.5, 0.75)]
 
@@ -155,7 +157,7 @@ def test_news_travels_back_to_the_question_in_one_update():
         return functional.leaky_relu(layer.W_h(own))
 
     with torch.inference_mode():
-        found = layer.told_back([first, second, third], links)
+        found = layer([first, second, third], links)
         last = update(third)
         middle = update(0.25 * second + 0.75 * (0.75 * last))
         expected = [update(0.25 * first + 0.75 * (0.5 * middle)), middle, last]
@@ -175,7 +177,7 @@ def test_what_lies_two_steps_back_moves_the_attention_of_the_third():
 
     before = odds()
     with torch.no_grad():
-        model.entity[1] += 3  # only the question's node hears of it before the third step, which starts from 2
+        model.entity[1] += 30  # only the question's node hears of it before the third step, which starts from 2
     assert abs(odds() - before) > 1e-4
 
 
@@ -186,6 +188,32 @@ def test_a_time_encoding_tells_every_step_of_a_time_axis_from_the_next_and_from_
         late = torch.cdist(encoding[:30], encoding).fill_diagonal_(1)
     assert float((encoding[1:] - encoding[:-1]).norm(dim=1).min()) > 0.1
     assert float(late.min()) > 0.4
+
+
+@pytest.mark.parametrize("ago", [1, 10_000_000])
+def test_a_question_costs_the_same_however_long_ago_the_past_is(ago: int):
+    vocabulary = Vocabulary.numbered(4, 1)
+    facts = [(0, 0, 1, 0), (0, 0, 2, ago), (1, 0, 3, 3 * ago)]
+    model, history = make(vocabulary), History(Facts.from_rows(facts), vocabulary)
+    with torch.inference_mode(), Built() as built:
+        model.score(Queries.one(0, 0, 7 * ago), history)
+    assert max(built.sizes) < 2000
+
+
+def test_facts_are_told_apart_however_long_ago_they_are():
+    vocabulary = Vocabulary.numbered(3, 1)
+    history = History(Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 90_000)]), vocabulary)
+    with torch.inference_mode():
+        (step,) = make(vocabulary, num_edges=(2,))._grow(Queries.one(0, 0, 200_000), history)
+    assert abs(float(step.alpha[0] - step.alpha[1])) > 1e-6
+
+
+def test_every_weight_has_a_part_in_the_loss():
+    vocabulary = Vocabulary.numbered(4, 1)
+    history = History(Facts.from_rows([(0, 0, 1, 1), (1, 0, 2, 2), (0, 0, 1, 3), (2, 0, 3, 1)]), vocabulary)
+    model = make(vocabulary)
+    model.training_step(Queries.one(0, 0, 4), torch.tensor([1]), history).loss.backward()
+    assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
 
 
 def test_other_true_answers_of_the_moment_do_not_count_against_an_answer():

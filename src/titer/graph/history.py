@@ -142,6 +142,12 @@ class History:
         start, end = self._range(entity, before, inclusive=False)
         return end - start
 
+    def are_known(self, entity: Tensor, before: Tensor) -> Tensor:
+        """Whether each entity has an edge strictly before each time. (times, entities)"""
+        start, end = self.offsets[entity], self.offsets[entity + 1]
+        first = torch.where(start < end, self._time(start), torch.iinfo(torch.int64).max)
+        return first < before[:, None]
+
     @cached_property
     def popularity(self) -> "Popularity":
         """How often each entity has been the answer to a relation; computed when first asked for."""

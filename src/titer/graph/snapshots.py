@@ -34,11 +34,11 @@ class Snapshots:
 
         # Edges, sorted by node.
         self._fact = torch.unique(self._code(node, relation, object))
-        self.source = self._fact // (self._num_entities * self._num_relations)
+        self.node = self._fact // (self._num_entities * self._num_relations)
         self.relation = self._fact // self._num_entities % self._num_relations
         self.object = self._fact % self._num_entities
-        self.target = torch.searchsorted(self._key, self.object * len(elapsed) + self.step[self.source])
-        self._first_edge = torch.searchsorted(self.source, torch.arange(len(self._key) + 1, device=key.device))
+        self.neighbour = torch.searchsorted(self._key, self.object * len(elapsed) + self.step[self.node])
+        self._first_edge = torch.searchsorted(self.node, torch.arange(len(self._key) + 1, device=key.device))
 
     def _code(self, node: Tensor, relation: Tensor, object: Tensor) -> Tensor:
         """A number for every edge that is possible."""
@@ -79,8 +79,8 @@ class Snapshots:
 
     def _holds_at(self, distance: int) -> Tensor:
         """Whether the fact of each edge also holds so many snapshots later."""
-        step = self.step[self.source] + distance
-        node, known = _find(self._key, self._key[self.source] + distance)
+        step = self.step[self.node] + distance
+        node, known = _find(self._key, self._key[self.node] + distance)
         _, holds = _find(self._fact, self._code(node, self.relation, self.object))
         return (step >= 0) & (step < len(self.times)) & known & holds
 

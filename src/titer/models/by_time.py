@@ -1,17 +1,20 @@
 """What models have in common that answer all questions of one time together."""
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from titer.data.facts import Facts
-from titer.graph.filters import TrueAnswers
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model, StepResult
 from titer.models.entities import only_heard_of
+from titer.models.other_answers import OtherAnswers
 
 
 class ByTimeModel(Model):
@@ -22,7 +25,10 @@ class ByTimeModel(Model):
     """
 
     batches_share_their_time = True
-    _true_answers: TrueAnswers | None = None
+
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):
+        super().__init__(vocabulary, axis, config)
+        self._others = OtherAnswers(vocabulary)
 
     @abstractmethod
     def scores_at(self, queries: Queries, time: int, history: History) -> Tensor:
@@ -30,23 +36,16 @@ class ByTimeModel(Model):
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Note which answers are true together."""
-        self._true_answers = TrueAnswers(train, self.vocabulary)
+        self._others.learn_from(train)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Cross-entropy of the answers."""
         loss = torch.zeros((), device=answers.device)
         for rows, time in queries.by_time():
             scores = self.scores_at(queries[rows], time, history)
-            scores.index_put_(self._other_true(queries[rows], answers[rows]), scores.new_tensor(UNREACHED))
+            scores.index_put_(self._others(queries[rows], answers[rows]), scores.new_tensor(UNREACHED))
             loss = loss + functional.cross_entropy(scores, answers[rows], reduction="sum")
         return StepResult(loss / len(queries))
-
-    def _other_true(self, queries: Queries, answers: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and answers that are true as well, as far as training knows."""
-        if self._true_answers is None:
-            return answers[:0], answers[:0]
-        self._true_answers = self._true_answers.to(answers.device)
-        return self._true_answers.others(queries, answers)
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """log P for every entity. (queries, num_entities)"""

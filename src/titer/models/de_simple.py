@@ -44,6 +44,9 @@ class DESimplE(EmbeddingModel):
     with h and t two such z for every entity, and time counted from the end of training. At times that training has not
     seen, before it and after it, the waves simply go on.
 
+    The authors add up three waves, of the year, the month and the day, each with an a, w and b of its own; here there
+    is one, of the steps since the end of training, in units of ``time_scale``.
+
     Goel, Kazemi, Brubaker and Poupart, "Diachronic Embedding for Temporal Knowledge Graph Completion" (AAAI 2020).
     """
 
@@ -70,11 +73,11 @@ class DESimplE(EmbeddingModel):
 
     def plausibility(self, queries: Queries, history: History) -> Tensor:
         """φ for every entity. (queries, num_entities)"""
-        scores = self.amplitude.new_empty(len(queries), history.vocabulary.num_entities)
-        for time in torch.unique(queries.time).tolist():
-            rows = (queries.time == time).nonzero()[:, 0]
-            scores = scores.index_copy(0, rows, self._at(time, queries[rows], history))
-        return scores
+        places, parts = [queries.subject[:0]], [self.amplitude.new_empty(0, history.vocabulary.num_entities)]
+        for rows, time in queries.by_time():
+            places.append(rows)
+            parts.append(self._at(time, queries[rows], history))
+        return torch.cat(parts).index_select(0, torch.cat(places).argsort())
 
     def _at(self, time: int, queries: Queries, history: History) -> Tensor:
         as_asked = self.of_all(self.features(time).flatten(1), history)  # h, then t

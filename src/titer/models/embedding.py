@@ -11,13 +11,11 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
-from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model, StepResult
+from titer.models.base import UNREACHED, Model, StepResult
 from titer.models.entities import only_heard_of, with_newcomers
-
-NOT_ASKED = -1e9
+from titer.models.other_answers import OtherAnswers
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class EmbeddingConfig:
     dim: int = 200
     """Size of the embedding of an entity."""
     dropout: float = 0.3
-    """Share of a question's vector, and of the entities', that is left out in training."""
+    """Share of a question's vector that is left out in training."""
 
     def __post_init__(self) -> None:
         if self.dim < 1:
@@ -60,7 +58,9 @@ class EmbeddingModel(Model):
     """Knows the past by what it made of embeddings in training alone; the history says who has been heard of.
 
     Trained by cross-entropy over all entities; other answers that are true at the question's time do not compete.
-    Questions for the subject are asked with a relation of their own, the inverse.
+    Questions for the subject are asked with a relation of their own, the inverse. The papers, that of TNTComplEx apart,
+    train against sampled negatives and ask for both ends with the same relation. The dropout on the question and the
+    mean for entities that training does not know are additions of this implementation.
     """
 
     trained: Tensor  # (num_entities,) who appears in training
@@ -71,7 +71,7 @@ class EmbeddingModel(Model):
         self.dropout = nn.Dropout(self.config.dropout)
         self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
         self.register_buffer("trained_times", torch.zeros(2, dtype=torch.int64))
-        self._true_answers: TrueAnswers | None = None
+        self._others = OtherAnswers(vocabulary)
 
     @abstractmethod
     def plausibility(self, queries: Queries, history: History) -> Tensor:
@@ -87,7 +87,7 @@ class EmbeddingModel(Model):
             return
         self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
         self.trained_times.copy_(torch.tensor([int(train.time.min()), int(train.time.max())]))
-        self._true_answers = TrueAnswers(train, self.vocabulary)
+        self._others.learn_from(train)
 
     def of_all(self, table: Tensor, history: History) -> Tensor:
         """The rows of all entities of a history; those that training does not know have the mean of those it does."""
@@ -102,15 +102,10 @@ class EmbeddingModel(Model):
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Cross-entropy of the answers among all entities, and the penalty."""
-        scores = self._without_other_answers(self.plausibility(queries, history), queries, answers)
+        scores = self.plausibility(queries, history)
+        scores.index_put_(self._others(queries, answers), scores.new_tensor(UNREACHED))
         loss = functional.cross_entropy(scores, answers)
         return StepResult(loss + self.penalty(queries, answers), {"cross_entropy": loss})
-
-    def _without_other_answers(self, scores: Tensor, queries: Queries, answers: Tensor) -> Tensor:
-        if self._true_answers is None:
-            return scores
-        self._true_answers = self._true_answers.to(answers.device)
-        return scores.index_put(self._true_answers.others(queries, answers), scores.new_tensor(NOT_ASKED))
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """The plausibility of every entity that has been heard of. (queries, num_entities)"""

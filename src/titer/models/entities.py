@@ -6,20 +6,20 @@ from torch.nn import functional
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import UNREACHED
 
 
 def with_newcomers(table: Tensor, history: History) -> Tensor:
     """The table, with the mean of its rows for each entity that came after training. (entities of the history, dim)"""
     newcomers = history.vocabulary.num_entities - len(table)
-    return torch.cat([table, table.mean(dim=0, keepdim=True).expand(newcomers, -1)])
+    return torch.cat([table, table.mean(dim=0, keepdim=True).expand(newcomers, -1)]) if newcomers else table
 
 
 def only_heard_of(scores: Tensor, queries: Queries, num_trained: int, history: History) -> Tensor:
     """The scores, with nothing to say about names that came after training and had no fact before the question."""
-    newcomers = torch.arange(num_trained, history.vocabulary.num_entities, device=scores.device)
-    if len(newcomers) == 0:
+    num_entities = history.vocabulary.num_entities
+    if num_entities == num_trained:
         return scores
-    entity = newcomers.repeat(len(queries))
-    known = history.count_before(entity, queries.time.repeat_interleave(len(newcomers))) > 0
-    heard_of = functional.pad(known.view(len(queries), -1), (num_trained, 0), value=True)
-    return scores.masked_fill(~heard_of, float("-inf"))
+    newcomers = torch.arange(num_trained, num_entities, device=scores.device)
+    unheard_of = ~history.are_known(newcomers, queries.time)
+    return scores.masked_fill(functional.pad(unheard_of, (num_trained, 0)), UNREACHED)

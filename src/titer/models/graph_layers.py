@@ -26,13 +26,6 @@ def max_over(target: Tensor, messages: Tensor, size: int) -> Tensor:
     return empty.scatter_reduce(0, place, messages, reduce="amax", include_self=False)
 
 
-def softmax_over(target: Tensor, logits: Tensor, size: int) -> Tensor:
-    """The softmax of the logits that go to the same row. (logits,)"""
-    largest = logits.new_zeros(size).scatter_reduce(0, target, logits.detach(), reduce="amax", include_self=False)
-    weight = (logits - largest.index_select(0, target)).exp()
-    return weight / weight.new_zeros(size).index_add_(0, target, weight).index_select(0, target)
-
-
 class RelationalConvolution(nn.Module):
     r"""The two maps of a layer of R-GCN (Schlichtkrull et al., ESWC 2018): W_0 for a node, W_r for its neighbours.
 

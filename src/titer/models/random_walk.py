@@ -10,6 +10,7 @@ from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Edge, Evidence, Model
+from titer.models.entities import only_heard_of
 from titer.models.registry import register
 
 
@@ -51,7 +52,8 @@ class RandomWalk(Model):
         entity = self._walk(queries, history)[-1].object.view(len(queries), -1)  # (queries, walks)
         scores = torch.zeros(len(queries), history.vocabulary.num_entities, device=entity.device)
         scores.scatter_add_(1, entity, torch.full_like(entity, 1 / self.config.num_walks, dtype=scores.dtype))
-        return torch.where(scores > 0, scores, UNREACHED)
+        scores = torch.where(scores > 0, scores, UNREACHED)
+        return only_heard_of(scores, queries, self.vocabulary.num_entities, history)
 
     def _walk(self, queries: Queries, history: History) -> "list[_Step]":
         walks, entity_of = self.config.num_walks, queries.subject.repeat_interleave(self.config.num_walks)

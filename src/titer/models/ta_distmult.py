@@ -26,6 +26,9 @@ class TADistMult(EmbeddingModel):
     share are left out. A time that training has not seen is read as the last before it that training has, and one
     before all of them as the first.
 
+    In the paper a sign knows its place: the digits of years and of days are different signs, a month is one sign of
+    twelve, and none is left out. Here a digit is the same sign wherever it stands.
+
     García-Durán, Dumančić and Niepert, "Learning Sequence Encoders for Temporal Knowledge Graph Completion"
     (EMNLP 2018).
     """

@@ -19,7 +19,7 @@ class TNTComplExConfig(PeriodConfig):
     """Settings of ``TNTComplEx``; ``dim`` counts complex numbers."""
 
     embedding_penalty: float = 0.001
-    """λ₁: the weight of N3, the mean of the cubes of all factors."""
+    """λ₁: the weight of N3, the cubes of all factors of a fact, summed, on average over facts."""
     smoothness_penalty: float = 0.001
     """λ₂: the weight of the change from one period to the next."""
 
@@ -37,13 +37,14 @@ class TNTComplEx(EmbeddingModel):
     .. math::
         \phi(o \mid s, r, t) = \mathrm{Re} \langle u_s,\; v^t_r \odot w_t + v_r,\; \overline{u_o} \rangle
 
-    To the cross-entropy are added the nuclear 3-norm of the factors of each fact, and the change of time,
+    To the cross-entropy of a fact are added the cubed 3-norms of its factors (N3), and the change of time,
 
     .. math::
         \lambda_1 \left( \|u_s\|_3^3 + \|v^t_r \odot w_t\|_3^3 + \|v_r\|_3^3 + \|u_o\|_3^3 \right)
             + \frac{\lambda_2}{T - 1} \sum_t \|w_{t+1} - w_t\|_3^3.
 
-    A time after training is taken for the last period of training, one before it for the first.
+    A time after training is taken for the last period of training, one before it for the first. The paper has a factor
+    ⅓ in N3, one w for every time stamp where there are ``num_periods`` here, Adagrad, and no dropout.
 
     Lacroix, Obozinski and Usunier, "Tensor Decompositions for Temporal Knowledge Base Completion" (ICLR 2020).
     """

@@ -1,5 +1,7 @@
 """TTransE: relation and time are steps from the subject to the object."""
 
+from dataclasses import dataclass
+
 from torch import Tensor
 
 from titer.data.time_axis import TimeAxis
@@ -10,6 +12,14 @@ from titer.models.embedding import EmbeddingModel, PeriodConfig, small_embedding
 from titer.models.registry import register
 
 
+@dataclass(frozen=True)
+class TTransEConfig(PeriodConfig):
+    """Settings of ``TTransE``."""
+
+    dropout: float = 0.0
+    """Share of a question's vector that is left out in training; what is left is stretched, and so moves elsewhere."""
+
+
 @register
 class TTransE(EmbeddingModel):
     r"""Goes from the subject by the relation and by the time, and looks who is near.
@@ -17,16 +27,18 @@ class TTransE(EmbeddingModel):
     .. math::
         \phi(o \mid s, r, t) = - \| e_s + e_r + \tau_t - e_o \|_2^2
 
-    A time after training is taken for the last period of training, one before it for the first.
+    A time after training is taken for the last period of training, one before it for the first. The paper has the L1
+    or L2 norm, not squared, a loss with a margin, and an embedding for every time stamp; here times share an embedding
+    in ``num_periods`` periods, and no embedding is normalised.
 
     Leblay and Chekol, "Deriving Validity Time in Knowledge Graph" (WWW 2018 Companion).
     """
 
     name = "ttranse"
-    Config = PeriodConfig
-    config: PeriodConfig
+    Config = TTransEConfig
+    config: TTransEConfig
 
-    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PeriodConfig | None = None):
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: TTransEConfig | None = None):
         super().__init__(vocabulary, axis, config)
         self.entity = small_embedding(vocabulary.num_entities, self.config.dim)
         self.relation = small_embedding(vocabulary.num_directed_relations, self.config.dim)

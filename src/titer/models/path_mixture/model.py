@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Evidence, Model, StepResult
+from titer.models.base import UNREACHED, Edge, Evidence, Model, StepResult
+from titer.models.other_answers import OtherAnswers
 from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture, Weights
@@ -22,7 +22,6 @@ from titer.models.path_mixture.paths import Paths
 from titer.models.registry import register
 from titer.models.remembered import Remembered
 
-NOT_ASKED = -1e9
 LEAST_LOG_PROBABILITY = -30.0
 PRIOR = "what is usual for this question, apart from any path"
 
@@ -58,7 +57,7 @@ class PathMixture(Model):
         sizes = vocabulary.num_entities, vocabulary.num_directed_relations
         self.mixtures = nn.ModuleList(Mixture(*sizes, self.config) for _ in range(self.config.members))
         self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
-        self._true_answers: TrueAnswers | None = None
+        self._others = OtherAnswers(vocabulary)
         self._explained = Remembered[list[Weights]]()
 
     def prepare(self, train: Facts, valid: Facts) -> None:
@@ -68,7 +67,7 @@ class PathMixture(Model):
         for module in self.modules():
             if isinstance(module, Names):
                 module.learn_from(names)
-        self._true_answers = TrueAnswers(train, self.vocabulary)
+        self._others.learn_from(train)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Cross-entropy of the answers, summed over the members."""
@@ -80,11 +79,8 @@ class PathMixture(Model):
 
     def _losses(self, log_probability: Tensor, queries: Queries, answers: Tensor) -> Tensor:
         """Cross-entropy with smoothed labels; other answers that are true at the time do not compete. (questions,)"""
-        if self._true_answers is not None:
-            self._true_answers = self._true_answers.to(answers.device)
-            others = self._true_answers.others(queries, answers)
-            gone = log_probability.new_tensor(NOT_ASKED)
-            log_probability = log_probability.index_put(others, gone).log_softmax(dim=1)
+        gone = log_probability.new_tensor(UNREACHED)
+        log_probability = log_probability.index_put(self._others(queries, answers), gone).log_softmax(dim=1)
         smoothing = self.config.label_smoothing
         hit = log_probability.gather(1, answers[:, None])[:, 0]
         return -(1 - smoothing) * hit - smoothing * log_probability.clamp(min=LEAST_LOG_PROBABILITY).mean(dim=1)

@@ -26,12 +26,20 @@ class RENet(ByTimeModel):
         h_t(s, r) &= \mathrm{GRU}_2([g_t(s, r); H_t; e_s; e_r], h_{t-1}(s, r)) \\
         P(o \mid s, r, t) &\propto \exp([e_s; e_r; h_{t-1}(s, r)] \cdot w_o + b_o), \qquad w_o = P e_o
 
-    g is what a ``Neighbourhood`` says in a step: the paper's relational graph aggregator with its attentive pooling,
-    which it tries one at a time; and its w_o are not tied to the embeddings. The local history h reads the latest steps
-    in which the subject has facts, the global one H the latest steps of all; where a step of the subject lies before
-    those, its H is zero. The past is that of facts, not of the model's own forecasts, and both directions of a fact are
-    questions to the same network. Memory is bounded by the latest steps and what is around their nodes, however long
-    the history.
+    g is what a ``Neighbourhood`` says in a step. The local history h reads the latest steps in which the subject has
+    facts, the global one H the latest steps of all; where a step of the subject lies before those, its H is zero. A
+    subject without past has h = 0, and hears of no H. Memory is bounded by the latest steps and what is around their
+    nodes, however long the history.
+
+    Where this differs from the paper: its relational graph aggregator and its attentive pooling, which it tries one at
+    a time, are one here. The paper's attention is additive, :math:`v^\top \tanh(W [e_s; e_r; e_u])`, and pools
+    embeddings e_u; here it is a product and pools messages. There is one layer by default instead of two, with tanh
+    after it. w_o are tied to the embeddings, with a bias b_o. Only P(o | s, r, t) is learned, not P(r | s) and P(s);
+    H is learned with the rest and not beforehand; other true answers of the moment do not compete; and in training
+    some questions must do without e_s or e_r (``question_dropout``). The past is that of facts, not of the model's own
+    forecasts, and both directions of a fact are questions to the same network.
+
+    An entity that training never saw keeps the embedding it began with.
     """
 
     name = "renet"
@@ -64,7 +72,10 @@ class RENet(ByTimeModel):
         return torch.addmm(with_newcomers(self.usual, history)[:, 0], expected, answer.T)
 
     def _sometimes(self, rows: Tensor) -> Tensor:
-        """The rows, of which some are zero in training."""
+        """The rows, of which some are zero in training.
+
+        The others stay as they are: unlike in dropout, a row that is there should look as it will at test.
+        """
         if not self.training:
             return rows
         return rows * (torch.rand(len(rows), 1, device=rows.device) >= self.config.question_dropout)

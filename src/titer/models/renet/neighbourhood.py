@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from titer.graph.ragged import spread
+from titer.graph.ragged import segment_softmax, spread
 from titer.graph.snapshots import Snapshots
-from titer.models.graph_layers import RelationalConvolution, mean_over, softmax_over
+from titer.models.graph_layers import RelationalConvolution, mean_over
 from titer.models.renet.config import RENetConfig
 
 
@@ -47,7 +47,7 @@ class Neighbourhood(nn.Module):
         layer = self.layers[depth]
         assert isinstance(layer, RelationalConvolution)
         row, edge = snapshots.edges(nodes)
-        neighbour = snapshots.target[edge]
+        neighbour = snapshots.neighbour[edge]
         needed = torch.unique(torch.cat([nodes, neighbour]))
         if depth == 0:
             state = entity.index_select(0, snapshots.entity[needed])
@@ -72,6 +72,6 @@ class Neighbourhood(nn.Module):
         logits = (self.query(asked).index_select(0, row) * key.index_select(0, edge)).sum(dim=1)
         # Sums of weighted rows, without a copy of each row for each question.
         begin = edges[node].cumsum(dim=0) - edges[node]
-        weight = softmax_over(row, logits, len(node))
+        weight = segment_softmax(logits, row, len(node))
         mix = functional.embedding_bag(edge, heard.message, begin, mode="sum", per_sample_weights=weight)
         return torch.tanh(heard.own.index_select(0, node) + mix)

@@ -79,7 +79,7 @@ class Flow(nn.Module):
         new, old = edges[snapshots.begins[edges]], before[snapshots.ceases[before]]
 
         def messages(edges: Tensor, sign: Tensor) -> Messages:
-            target = torch.searchsorted(moved, snapshots.entity[snapshots.source[edges]])
+            target = torch.searchsorted(moved, snapshots.entity[snapshots.node[edges]])
             source = torch.searchsorted(moved, snapshots.object[edges])
             share = sign / torch.bincount(target, minlength=len(moved))[target]
             return Messages(source, target, relation.index_select(0, snapshots.relation[edges]) * share[:, None])

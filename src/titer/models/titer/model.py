@@ -12,6 +12,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
+from titer.models.entities import only_heard_of
 from titer.models.registry import register
 from titer.models.remembered import Remembered
 from titer.models.titer.config import TITerConfig
@@ -150,7 +151,8 @@ class TITer(Model):
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """log probability of the best path to every entity. (queries, num_entities)"""
-        return best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
+        scores = best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
+        return only_heard_of(scores, queries, self.vocabulary.num_entities, history)
 
     def _search(self, queries: Queries, history: History) -> list[Expansion]:
         representation = Representation(self._static(history), queries, self._inductive_table(history))

@@ -7,20 +7,19 @@ from torch.nn import functional
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Evidence, Model, StepResult
-from titer.models.entities import with_newcomers
+from titer.models.entities import only_heard_of, with_newcomers
+from titer.models.other_answers import OtherAnswers
 from titer.models.registry import register
-from titer.models.xerte.attention import Attention, Embeddings, Link, TimeEncoding
+from titer.models.xerte.attention import Attention, Embeddings, TimeEncoding
 from titer.models.xerte.config import XERTEConfig
 from titer.models.xerte.paths import evidence
 from titer.models.xerte.sampling import Nodes, prior_edges
 from titer.models.xerte.subgraph import Step
+from titer.models.xerte.update import Link, Update
 
-MOST_LAGS = 1 << 16
-"""A fact that is longer ago than this many steps is taken to be this many steps ago, to bound memory."""
 LEAST = 1e-30
 """What is taken for no attention at all where a logarithm is needed."""
 
@@ -38,12 +37,19 @@ class XERTE(Model):
         a_{v_q} = 1, \quad a_u \leftarrow \sum_v \alpha_{vu} a_v, \quad
         P(e \mid e_q, p_q, t_q) \propto \sum_{u = (e, t)} a_u
 
-    Then news travels back, from the nodes reached last to those that led to them and so on to the question's, whose
-    representation guides the next step.
+    Then news travels back (see ``Update``), from the nodes reached last to those that led to them and so on to the
+    question's, whose representation guides the next step.
 
-    Where this differs from the paper: edges are not drawn at random, the latest are taken; after the last step all of
-    them count; a node outside the subgraph is represented by its embedding alone, [ē_e; Φ(t_q - t)]; and the loss is
-    the cross-entropy of the answer among all that was reached, with other true answers of the moment taken out.
+    Where this differs from the paper and its code: edges are not drawn at random, the latest are taken; after the last
+    step all of them count; and the loss is the cross-entropy of the answer among all that was reached, with other true
+    answers of the moment taken out. News carries the attention that an edge had when it was kept, and every node that
+    it passes applies W_h and LeakyReLU; the authors weigh all kept edges anew in every step and apply both once at its
+    end, to relations too, where W_h is alone here. A node that is reached in two steps is two nodes, each with its own
+    representation. One that is reached for the first time is its embedding alone, [ē_e; Φ(t_q - t)], where the authors
+    project it and carry it through the W_h of the steps before; and their question's h_q hears no news. Attention is
+    divided by √d, its maps have biases, Φ begins with frequencies down to 10^-4 instead of 10^-9, and there is dropout.
+
+    An entity that training never saw keeps the embedding it began with.
     """
 
     name = "xerte"
@@ -56,20 +62,19 @@ class XERTE(Model):
         self.entity = nn.Parameter(0.1 * torch.randn(vocabulary.num_entities, self.config.entity_dim))
         self.relation = nn.Parameter(torch.randn(vocabulary.num_relation_ids, self.config.node_dim))
         self.time = TimeEncoding(self.config.time_dim)
-        self.layers = nn.ModuleList(Attention(self.config) for _ in self.config.num_edges)
-        self._true_answers: TrueAnswers | None = None
+        self.attentions = nn.ModuleList(Attention(self.config) for _ in self.config.num_edges)
+        # What was reached last is the answer: nobody is told any more.
+        self.updates = nn.ModuleList(Update(self.config) for _ in self.config.num_edges[1:])
+        self._others = OtherAnswers(vocabulary)
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Note which answers are true together."""
-        self._true_answers = TrueAnswers(train, self.vocabulary)
+        self._others.learn_from(train)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Cross-entropy of the answers that attention reaches; from the others there is nothing to learn."""
         attention = self._attention(queries, history)
-        if self._true_answers is not None:
-            self._true_answers = self._true_answers.to(answers.device)
-            others = self._true_answers.others(queries, answers)
-            attention = attention.index_put(others, attention.new_zeros(()))
+        attention = attention.index_put(self._others(queries, answers), attention.new_zeros(()))
         found = attention.gather(1, answers[:, None])[:, 0]
         reached = found > 0
         loss = torch.log(attention.sum(dim=1).clamp(min=LEAST)) - torch.log(found.clamp(min=LEAST))
@@ -77,7 +82,8 @@ class XERTE(Model):
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """The logarithm of the attention that every entity has in the end. (queries, num_entities)"""
-        return self._attention(queries, history).log()
+        scores = self._attention(queries, history).log()
+        return only_heard_of(scores, queries, self.vocabulary.num_entities, history)
 
     def _attention(self, queries: Queries, history: History) -> Tensor:
         return self._grow(queries, history)[-1].by_entity(len(queries), history.vocabulary.num_entities)
@@ -90,27 +96,24 @@ class XERTE(Model):
         hidden = [known.of(nodes)]  # h of the nodes that each step comes from
         links: list[Link] = []
         steps: list[Step] = []
-        for layer, limit in zip(self.layers, self.config.num_edges, strict=True):
-            assert isinstance(layer, Attention)
+        for layer, limit, update in zip(self.attentions, self.config.num_edges, [*self.updates, None], strict=True):
             edges = prior_edges(history, nodes, queries.time, limit, strictly_back=self.config.strictly_back)
             question = torch.cat([hidden[0], known.relation.index_select(0, queries.relation)], dim=1)
             alpha = layer(nodes, edges, hidden[-1], question, known)
             flow = alpha * attention.index_select(0, edges.source)
             steps.append(Step(nodes, edges.source, edges.relation, edges.target, alpha, flow))
-            if len(steps) == len(self.layers):
+            if not isinstance(update, Update):
                 break
             steps[-1] = steps[-1].pruned(len(queries), self.config.kept_edges)
             nodes, attention, link = steps[-1].arrived()
             links.append(link)
-            hidden = [self._dropout(part) for part in layer.told_back([*hidden, known.of(nodes)], links)]
-            known = known._replace(relation=layer.W_h(known.relation))
+            hidden = [self._dropout(part) for part in update([*hidden, known.of(nodes)], links)]
+            known = known._replace(relation=update.W_h(known.relation))
         return steps
 
     def _embeddings(self, queries: Queries, history: History) -> Embeddings:
-        longest = int(queries.time.max()) - history.first_time if len(queries) else 0
-        lags = torch.arange(min(max(longest, 0) + 1, MOST_LAGS), device=self.device)
         entity = self._dropout(with_newcomers(self.entity, history))
-        return Embeddings(entity, self.time(lags), self._dropout(self.relation), queries.time)
+        return Embeddings(entity, self.time, self._dropout(self.relation), queries.time)
 
     def _dropout(self, values: Tensor) -> Tensor:
         return functional.dropout(values, self.config.dropout, self.training)

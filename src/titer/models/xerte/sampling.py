@@ -34,7 +34,7 @@ class Nodes(NamedTuple):
         return Nodes(question, entity[who], time[key % len(time)]), place
 
 
-class Edges(NamedTuple):
+class PriorEdges(NamedTuple):
     """Edges (v, p, u) from nodes v to nodes u of the past, laid end to end; last, a self-loop for each node."""
 
     source: Tensor  # (edges,) the place of v among the nodes
@@ -48,7 +48,7 @@ class Edges(NamedTuple):
         return self.target.at(slice(len(self.source) - self.num_loops))
 
 
-def prior_edges(history: History, nodes: Nodes, asked: Tensor, limit: int, *, strictly_back: bool) -> Edges:
+def prior_edges(history: History, nodes: Nodes, asked: Tensor, limit: int, *, strictly_back: bool) -> PriorEdges:
     """The latest edges of every node that a question asked at its time may know, and a self-loop for each node."""
     # latest() is strict, so t' ≤ t is asked for as t' < t + 1; at the question's own time nothing may be seen.
     before = nodes.time if strictly_back else torch.minimum(nodes.time + 1, asked[nodes.question])
@@ -58,7 +58,7 @@ def prior_edges(history: History, nodes: Nodes, asked: Tensor, limit: int, *, st
     relation, object, time = (column.flatten()[place] for column in (found.relation, found.object, found.time))
     past = Nodes(nodes.question[source], object, time)
     themselves = torch.arange(len(nodes.entity), device=source.device)
-    return Edges(
+    return PriorEdges(
         torch.cat([source, themselves]),
         torch.cat([relation, torch.full_like(themselves, history.vocabulary.self_loop)]),
         Nodes(*(torch.cat(columns) for columns in zip(past, nodes, strict=True))),

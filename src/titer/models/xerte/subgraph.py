@@ -5,8 +5,8 @@ from typing import NamedTuple
 from torch import Tensor
 
 from titer.graph.ragged import largest_of_each
-from titer.models.xerte.attention import Link
 from titer.models.xerte.sampling import Nodes
+from titer.models.xerte.update import Link
 
 
 class Step(NamedTuple):
