@@ -34,6 +34,8 @@ class ModelCase:
     explains_by_other_relations: ClassVar[bool] = True
     """Whether its evidence has facts with other relations than the question's."""
     shares_sum_to_one: ClassVar[bool] = False
+    least_score: ClassVar[float] = float("-inf")
+    """Whatever is below counts as unreachable: rounding decides which of two hopeless walks a beam drops."""
 
     @classmethod
     def config(cls) -> Config:
@@ -205,4 +207,5 @@ class ModelCase:
         queries, _ = self.queries(world_data)
         on_cpu = run.load_model("cpu").score(queries, history)
         on_gpu = run.load_model("cuda").score(queries.to("cuda"), history.to("cuda")).cpu()
+        on_cpu, on_gpu = (scores.clamp(min=self.least_score) for scores in (on_cpu, on_gpu))
         torch.testing.assert_close(on_cpu, on_gpu, rtol=1e-4, atol=1e-5)

@@ -46,18 +46,17 @@ class Paths:
         return sums.index_add(0, self.row * num_entities + self.answer, self.weight)
 
 
-class Table(nn.Module):
+class Table(nn.Embedding):
     """A number, or a vector, for every directed relation."""
 
     def __init__(self, num_relations: int, dim: int, *, value: float = 0.0, deviation: float = 0.0):
-        super().__init__()
-        self.num_relations = num_relations
-        self.weight = nn.Parameter(torch.empty(num_relations, dim).normal_(value, deviation))
+        super().__init__(num_relations, dim)
+        nn.init.normal_(self.weight, value, deviation)
 
-    def forward(self, relation: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """The rows of the given relations. (relations, dim)"""
         # The gradient of index_select is added up in place; that of an embedding, or of indexing, sorts first.
-        return self.weight.index_select(0, relation)
+        return self.weight.index_select(0, input)
 
 
 def of_age(heights: Tensor, age: Tensor) -> Tensor:
@@ -89,7 +88,7 @@ class Direct(nn.Module):
     def coefficients(self, asked: Tensor, past: Tensor) -> Tensor:
         """What each horizon counts, for pairs of relations. (pairs, horizons)"""
         is_same = (asked == past)[:, None]
-        pair = self.pair.weight.view(-1).index_select(0, asked * self.pair.num_relations + past)
+        pair = self.pair.weight.view(-1).index_select(0, asked * self.pair.num_embeddings + past)
         log_weight = pair[:, None] + is_same * self.same
         log_kernel = self.asked(asked) + self.past(past) + is_same * self.same_at
         return torch.exp(log_weight.clamp(max=10) + log_kernel.clamp(max=10))

@@ -175,6 +175,6 @@ class Fit(nn.Module):
         relation = torch.where(edges.mask, edges.relation, 0)
         mean = functional.embedding_bag(partner, embedding, per_sample_weights=share, mode="sum")
         # Relations are few: as a product with a matrix, the gradient need not be gathered edge by edge.
-        shares = torch.zeros(len(share), self.relation.num_relations, device=share.device)
+        shares = torch.zeros(len(share), self.relation.num_embeddings, device=share.device)
         mean = mean + shares.scatter_add(1, relation, share) @ self.relation.weight
         return torch.tanh(self.state(mean)) * edges.mask[:, :1]
