@@ -71,6 +71,20 @@ def test_a_question_of_a_bilinear_model_is_one_product_with_the_entity_table(dat
     assert size == expected
 
 
+def test_a_batch_is_one_that_comes_and_not_one_question_many_times(dataset: Dataset, monkeypatch: pytest.MonkeyPatch):
+    """A model may compute once what is asked twice, or more for an entity with a long past."""
+    model, asked = make(dataset, "tiny"), []
+    score = type(model).score
+    monkeypatch.setattr(
+        type(model), "score", lambda self, queries, history: asked.append(queries) or score(self, queries, history)
+    )
+    Size.of(model, dataset)
+    queries = asked[-1]
+    assert len(queries) == BATCH_SIZE
+    distinct = torch.stack([queries.subject, queries.relation, queries.time]).unique(dim=1)
+    assert distinct.shape[1] > BATCH_SIZE // 2
+
+
 @pytest.mark.parametrize("name", ["recurrency", "random_walk"])
 def test_models_that_count_have_no_parameters_and_no_products(dataset: Dataset, name: str):
     assert Size.of(make(dataset, name), dataset) == Size(0, None, 0)

@@ -30,11 +30,11 @@ class Size:
 
     @classmethod
     def of(cls, model: Model, dataset: Dataset) -> "Size":
-        """Count, on the question of the last training fact, on a copy on the CPU: no kernel hides anything there."""
+        """Count, on the questions of the last training facts, on a copy on the CPU: no kernel hides anything there."""
         copy = deepcopy(model).cpu().train()
         history = History(dataset.train, dataset.vocabulary)
-        queries, answers = Queries.about(dataset.train[-1:], dataset.vocabulary)
-        rows = torch.zeros(BATCH_SIZE, dtype=torch.int64)
+        queries, answers = Queries.about(dataset.train[-BATCH_SIZE // 2 :], dataset.vocabulary)
+        rows = torch.arange(BATCH_SIZE) % len(queries)
         queries, answers = queries[rows], answers[rows]
         per_step = None
         if copy.is_trained_by_gradients:
