@@ -85,7 +85,7 @@ def test_unknown_configurations_are_refused_by_name(tmp_path: Path):
     for name in ("titer/icews15", "../secrets", "titer"):
         with pytest.raises(TiterError, match="there is no configuration"):
             titer("reproduce", name, "--out", tmp_path / "run")
-    with pytest.raises(TiterError, match="\nDid you mean: .*titer/icews14"):
+    with pytest.raises(TiterError, match=r"\nDid you mean: .*titer/icews14"):
         titer("size", "titer/icews15")
 
 
