@@ -29,8 +29,10 @@ pytestmark = [
 def served(dataset: Dataset, path: Path, model: str = "recurrency", **settings: object) -> Iterator[Service]:
     train(dataset, Config.from_dict({"model": settings, "training": {"epochs": 1}}, model), path)
     service = Service(path)
-    yield service
-    assert service.stop() == 0
+    try:
+        yield service
+    finally:
+        assert service.stop() == 0
 
 
 @pytest.fixture(scope="module")
