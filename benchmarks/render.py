@@ -94,11 +94,11 @@ BESIDE = (
     "first among them. All facts before a question's time are at hand, at test too, and each model reads what it can: "
     "CyGNet and the path mixture all of them, RE-NET the latest ten steps, TANGO the latest four, xERTE and TITer the "
     "latest facts of the entities they pass, the four models of embeddings none. No weights change. "
-    "The rivals are our own implementations, trained by cross-entropy over all entities, xERTE over those it reached; what differs from their "
-    "papers stands in each class. That is why most are far above the paper's figures for them: a row says what the "
-    "model can do under this roof, and repeats nobody's experiment. TANGO was measured on test twice: first with less "
-    "dropout (27.80 and 28.01 on ICEWS18, 67.42 and 74.22 on YAGO), of which validation then preferred more, but for "
-    "DistMult on ICEWS18."
+    "The rivals are our own implementations, trained by cross-entropy over all entities, xERTE over those it reached; "
+    "what differs from their papers stands in each class. That is why most are far above the paper's figures for them: "
+    "a row says what the model can do under this roof, and repeats nobody's experiment. TANGO was measured on test "
+    "twice: first with less dropout (27.80 and 28.01 on ICEWS18, 67.42 and 74.22 on YAGO), of which validation then "
+    "preferred more, but for DistMult on ICEWS18."
 )
 UNSEEN = (
     "Test questions whose fact has an entity that training never saw. The dotted lines are the random walk's: what a "

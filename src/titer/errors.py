@@ -13,6 +13,14 @@ class ConfigError(TiterError):
     """A setting that does not exist, has the wrong type or an impossible value."""
 
 
+class NoEvidenceError(TiterError):
+    """A model that shows no evidence, where evidence is to be measured."""
+
+
+class PluginError(TiterError):
+    """A model of an installed package that cannot be used as it is."""
+
+
 class RunError(TiterError):
     """A run directory that is missing something or was damaged."""
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from titer import __version__
 from titer.cli.main import app
-from titer.errors import TiterError
+from titer.errors import NoEvidenceError, TiterError
+from titer.models.registry import BUILT_IN
 
 
 def titer(*words: str | Path) -> str:
@@ -47,6 +48,14 @@ def test_help_answers_at_once_and_without_torch():
 def test_python_m_titer_is_the_command():
     shown = subprocess.run([sys.executable, "-m", "titer", "--version"], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == f"titer {__version__}"
+
+
+def test_models_are_listed_each_with_a_whole_sentence():
+    rows = json.loads(titer("models", "--json"))
+    assert {row["model"] for row in rows} >= set(BUILT_IN)
+    for row in rows:
+        if row["model"] in BUILT_IN:
+            assert re.fullmatch(r"[A-Z].*\.", row["what it is"]), row["model"]
 
 
 def test_evaluate_prints_a_table_and_keeps_the_result(runs: dict[str, Path]):
@@ -121,6 +130,18 @@ def test_faithfulness_shows_what_answers_rest_on_and_whether_causes_are_found(ru
     assert found["without_evidence"]["mrr"] < found["whole"]["mrr"]
     recurring = found["planted"]["recurring"]
     assert 0 < recurring["causes_found"] <= recurring["ranked_first"] <= recurring["metrics"]["queries"]
+
+
+def test_faithfulness_leaves_out_runs_without_evidence(runs: dict[str, Path], tmp_path: Path):
+    silent, small = tmp_path / "silent", ("--set", "training.epochs=1", "--set", "model.dim=4")
+    titer("train", "small-world", "--model", "ttranse", "--out", silent, *small)
+    result = CliRunner().invoke(
+        app, ["faithfulness", str(silent), str(runs["recurrency"]), "--questions", "20", "--json"]
+    )
+    assert [row["model"] for row in json.loads(result.stdout)] == ["recurrency"]
+    assert f"{silent} is left out: ttranse has no evidence to show" in result.stderr
+    with pytest.raises(NoEvidenceError, match="none of these runs"):
+        titer("faithfulness", silent, silent)
 
 
 def test_causes_are_left_out_where_nobody_knows_them(tmp_path: Path):

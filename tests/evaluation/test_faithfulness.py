@@ -16,7 +16,7 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.errors import TiterError
+from titer.errors import NoEvidenceError
 from titer.evaluation.faithfulness import ask_again, faithfulness, make_trial, strongest_facts
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
@@ -108,7 +108,7 @@ def test_a_model_that_shows_no_evidence_cannot_be_measured(dataset: Dataset):
         def explain(self, query, answer, history, limit=10):
             return []
 
-    with pytest.raises(TiterError, match="no evidence"):
+    with pytest.raises(NoEvidenceError, match="no evidence"):
         faithfulness(Silent(dataset.vocabulary, dataset.axis), dataset)
 
 

@@ -122,6 +122,14 @@ def test_the_command_counts_a_configuration_and_a_run_alike(tmp_path: Path):
     assert f"{found['multiply_adds_per_step']:,} multiply-adds per step" in titer("size", "titer/small-world")
 
 
+def test_the_command_counts_the_same_every_time(tmp_path: Path):
+    small = [f"--set=model.{size}=8" for size in ("entity_dim", "time_dim", "attention_dim", "kept_edges")]
+    words = ["train", "small-world", "--model", "xerte", "--out", str(tmp_path / "run"), "--set=training.epochs=1"]
+    assert CliRunner().invoke(app, [*words, *small, "--set=model.num_edges=[8,8]"]).exit_code == 0
+    counts = [CliRunner().invoke(app, ["size", str(tmp_path / "run"), "--json"]).stdout for _ in range(2)]
+    assert counts[0] == counts[1]
+
+
 def test_the_command_counts_a_model_that_has_seen_the_facts(tmp_path: Path):
     quick = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.dim=8"]
     words = ["train", "small-world", "--model", "ta_distmult", "--out", str(tmp_path / "run"), *quick]

@@ -59,6 +59,9 @@ class ModelCase:
         recurring = torch.tensor([kind == "recurring" for kind in kinds])
         assert float((1 / found.ranks_under()[recurring]).mean()) >= self.least_mrr
 
+    def test_it_says_whether_it_has_evidence(self):
+        assert model_class(self.name).explains() == self.explains
+
     def test_scores_do_not_depend_on_the_batch(self, run, world_data):
         model = run.load_model("cpu")
         history = History(world_data.facts, world_data.vocabulary)

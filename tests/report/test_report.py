@@ -15,7 +15,7 @@ from titer.errors import TiterError
 from titer.models.base import Edge, Evidence
 from titer.report.elements import el, table
 from titer.report.report import write_report
-from titer.report.timeline import draw_evidence
+from titer.report.timeline import LEFT, draw_evidence
 from titer.training.config import Config
 from titer.training.run import Run
 from titer.training.train import train
@@ -87,6 +87,16 @@ def test_evidence_is_drawn_with_a_lane_for_each_entity_and_an_arc_for_each_fact(
     arcs = picture.findall("g")
     assert len(arcs) == 2
     assert all("before)" in (arc.findtext("title") or "") for arc in arcs)
+
+
+def test_what_is_written_beside_arcs_covers_neither_names_nor_other_words(world_data: Dataset):
+    old = [Evidence((Edge(0, 0, 1, day), Edge(1, 0, 2, day)), 0.1) for day in range(6)] * 2
+    picture = draw_evidence(old, 0, 2, 180, world_data.vocabulary, world_data.axis)
+    written = [(float(text.get("x") or 0), text.get("y")) for text in picture.findall("text[@class='relation']")]
+    assert len(written) == len({y for _, y in written}) == 2
+    assert all(x > LEFT for x, _ in written)
+    dates = [text.text for text in picture.findall("text") if text.get("text-anchor") == "middle"]
+    assert dates == ["1 Jan 2023"]  # that of the sixth would lie on top of it
 
 
 def test_text_and_elements_keep_their_order():

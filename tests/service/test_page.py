@@ -26,11 +26,13 @@ pytestmark = [
 ]
 
 
-def served(dataset: Dataset, path: Path) -> Iterator[Service]:
-    train(dataset, Config.from_dict({}, "recurrency"), path)
+def served(dataset: Dataset, path: Path, model: str = "recurrency", **settings: object) -> Iterator[Service]:
+    train(dataset, Config.from_dict({"model": settings, "training": {"epochs": 1}}, model), path)
     service = Service(path)
-    yield service
-    assert service.stop() == 0
+    try:
+        yield service
+    finally:
+        assert service.stop() == 0
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,11 @@ def ask(page: Page, service: Service) -> None:
     page.get_by_label("Relation").fill("hold talks with")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#answers li")).to_have_count(10)
+
+
+def ask_why(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&answer=Drovia")
+    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
 
 
 def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Service):
@@ -107,10 +114,27 @@ def test_an_answer_shows_why_over_time_by_mouse_and_by_keyboard(page: Page, serv
 
 
 def test_evidence_whose_share_rounds_to_nothing_is_not_shown(page: Page, service: Service):
-    page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&answer=Drovia")
+    ask_why(page, service)
     expect(page.locator("#reasons li")).to_have_count(1)
     expect(page.locator("#reasons li")).to_contain_text("100.0% — Aldoria held talks with Drovia")
     expect(page.locator("#timeline .fact")).to_have_count(1)
+
+
+def test_a_subgraph_is_drawn_with_its_entities_between(page: Page, world_data: Dataset, tmp_path: Path):
+    small = {"num_edges": [8, 8], "kept_edges": 8, "entity_dim": 8, "time_dim": 8, "attention_dim": 8}
+    for service in served(world_data, tmp_path / "run", "xerte", **small):
+        ask_why(page, service)
+        expect(page.locator("#reasons")).to_contain_text("; then ")
+        assert page.locator("#timeline .fact").count() > 2
+        assert page.locator("#timeline .lane").count() > 2
+
+
+def test_a_model_without_evidence_says_so(page: Page, world_data: Dataset, tmp_path: Path):
+    for service in served(world_data, tmp_path / "run", "ttranse", dim=8):
+        ask_why(page, service)
+        expect(page.locator("#reasons li")).to_have_text("The model has no evidence to show for this answer.")
+        expect(page.get_by_text("Each arc is a fact")).to_be_hidden()
+        expect(page.locator("#timeline .fact")).to_have_count(0)
 
 
 def test_the_keyboard_keeps_its_place(page: Page, service: Service):

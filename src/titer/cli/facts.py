@@ -98,7 +98,7 @@ def list_facts(
     if json:
         say_json({"facts": total, "latest": [{k: v for k, v in row.items() if k != "step"} for row in rows]})
         return
-    say(f"{run}: {total:,} facts were added")
+    say(f"{run}: {total:,} {'fact was' if total == 1 else 'facts were'} added")
     if rows:
         header = ["subject", "relation", "object", "time", "added_at"]
         say()
@@ -141,7 +141,8 @@ def _show(result: "AddedFile", run: Path) -> None:
     if result.rejected_file is not None:
         count = f"{len(result.rejections):,} rows could not be taken and were skipped"
         note(f"{count}; they are in {result.rejected_file}, each with the reason")
-    say(f"{run}: {added.num_added:,} facts added" + (f", {added.num_known:,} known before" * bool(added.num_known)))
+    what = "fact" if added.num_added == 1 else "facts"
+    say(f"{run}: {added.num_added:,} {what} added" + (f", {added.num_known:,} known before" * bool(added.num_known)))
     if added.num_backfilled:
         say(f"{added.num_backfilled:,} of them are earlier than what was known")
     if added.untrained:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from titer.cli.options import DeviceOption, JsonOption, Split
-from titer.cli.screen import say, say_json, say_table
+from titer.cli.screen import note, say, say_json, say_table
+from titer.errors import NoEvidenceError
 
 if TYPE_CHECKING:
     from titer.evaluation.faithfulness import Faithfulness
@@ -44,9 +45,17 @@ def faithfulness(
     for path in runs:
         run = Run(path)
         model = run.load_model(device)
-        found[path] = measure(model, run.dataset, split.value, questions=questions, facts=facts, seed=seed)
+        try:
+            found[path] = measure(model, run.dataset, split.value, questions=questions, facts=facts, seed=seed)
+        except NoEvidenceError as error:
+            if len(runs) == 1:
+                raise
+            note(f"note: {path} is left out: {error}")
+            continue
         if run.dataset.checksum == world.dataset.checksum:
             planted[path] = evaluate_planted(model, world, split.value)
+    if not found:
+        raise NoEvidenceError("none of these runs has evidence to show")
     if json:
         say_json([_row(path, result, planted.get(path)) for path, result in found.items()])
         return

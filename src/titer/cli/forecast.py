@@ -13,6 +13,7 @@ from titer.errors import TiterError
 
 if TYPE_CHECKING:
     from titer.forecasting.forecast import Forecast, Unanswered
+    from titer.forecasting.forecaster import Forecaster
 
 FACT = '"SUBJECT | RELATION | OBJECT | DATE"'
 
@@ -73,6 +74,7 @@ def forecast(
         raise TiterError("--out is for the answers to --file")
     question = Question(subject, relation, object, at)
     forecaster = Forecaster.load(run, device, store)
+    _note_silence(forecaster, explained)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)
         if without or with_
@@ -107,7 +109,9 @@ def _answer_file(
     if out is not None:
         check_can_write(out, overwrite=overwrite)
     questions, total = read_questions(file), count_rows(file)
-    results = Forecaster.load(run, device, store).ask_many(questions, top=top, explain=explain)
+    forecaster = Forecaster.load(run, device, store)
+    _note_silence(forecaster, explain)
+    results = forecaster.ask_many(questions, top=top, explain=explain)
     counted = _Counted(track(results, "answering", total))
     if out is not None:
         write_answers(counted, out, overwrite=overwrite)
@@ -118,6 +122,11 @@ def _answer_file(
     if counted.unanswered:
         where = 'the column "error" says why' if out is not None else "see above"
         note(f"{counted.unanswered:,} of {counted.questions:,} questions could not be answered: {where}")
+
+
+def _note_silence(forecaster: "Forecaster", explain: int) -> None:
+    if explain and not forecaster.model.explains():
+        note(f"note: {forecaster.model.name} has no evidence to show")
 
 
 class _Counted:

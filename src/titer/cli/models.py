@@ -1,7 +1,8 @@
 """``titer models``."""
 
 from titer.cli.options import JsonOption
-from titer.cli.screen import say_json, say_table
+from titer.cli.screen import note, say_json, say_table
+from titer.errors import PluginError
 
 
 def models(json: JsonOption = False) -> None:
@@ -10,14 +11,15 @@ def models(json: JsonOption = False) -> None:
     from titer.training.reproduce import configurations
 
     published = [name.split("/") for name in configurations()]
-    rows = [
-        {
-            "model": name,
-            "what it is": _first_line(model_class(name).__doc__),
-            "published for": [dataset for model, dataset in published if model == name],
-        }
-        for name in model_names()
-    ]
+    rows = []
+    for name in model_names():
+        try:
+            told = _first_line(model_class(name).__doc__)
+        except PluginError as error:
+            note(f"note: {error}")
+            continue
+        datasets = [dataset for model, dataset in published if model == name]
+        rows.append({"model": name, "what it is": told, "published for": datasets})
     if json:
         say_json(rows)
         return

@@ -15,6 +15,8 @@ def size(
     json: JsonOption = False,
 ) -> None:
     """Count the parameters of a model, and the multiply-adds of its matrix products; nothing needs to be trained."""
+    import torch
+
     from titer.data.load import load_dataset
     from titer.evaluation.size import BATCH_SIZE, Size
     from titer.models.registry import model_class
@@ -27,6 +29,7 @@ def size(
     else:
         path = find_configuration(what)
         config, dataset = Config.load(path), load_dataset(data or path.stem)
+    torch.manual_seed(config.training.seed)  # what a model looks at may depend on its weights
     model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
     model.prepare(dataset.train, dataset.valid)  # some models learn their shape from the facts
     found = Size.of(model, dataset)

@@ -7,12 +7,15 @@ import typer
 
 from titer.cli.options import OverwriteOption
 from titer.cli.screen import note, say
+from titer.training.config import DEFAULT_MODEL
 
 
 def train(
     dataset: Annotated[str, typer.Argument(help="A folder, a stored dataset, a benchmark's name, or small-world.")],
     out: Annotated[Path, typer.Option(help="Where to leave the run directory.")],
-    model: Annotated[str | None, typer.Option(help="Which model (default: path_mixture).")] = None,
+    model: Annotated[
+        str | None, typer.Option(help=f"Which model (default: {DEFAULT_MODEL}); titer models lists them.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
     set: Annotated[
         list[str] | None,

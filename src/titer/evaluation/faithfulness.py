@@ -14,7 +14,7 @@ from torch import Tensor
 
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
-from titer.errors import TiterError
+from titer.errors import NoEvidenceError
 from titer.evaluation.evaluate import past_facts
 from titer.evaluation.protocol import Past
 from titer.evaluation.ranks import rank_answers
@@ -110,7 +110,8 @@ def faithfulness(
         made = make_trial(model, query, int(answers[row]), history, facts, np.random.default_rng([seed, row]))
         trials += [made] if made is not None else []
     if not trials:
-        raise TiterError(f"{model.name} shows no evidence that could be taken out for any of {len(sample)} questions")
+        silent = f"{model.name} shows no evidence that could be taken out for any of {len(sample)} questions"
+        raise NoEvidenceError(silent if model.explains() else f"{model.name} has no evidence to show")
     true_answers = TrueAnswers(dataset.facts, dataset.vocabulary).to(model.device)
     nothing, evidence, random = [Facts.empty()] * len(trials), [t.evidence for t in trials], [t.random for t in trials]
     whole = ask_again(model, trials, nothing, history, true_answers)

@@ -98,7 +98,7 @@ class Forecast:
     """The same in words."""
     answers: tuple[Answer, ...]
     no_history: bool = False
-    """Whether nothing is known of the question's entity before its time, so that only the relation speaks."""
+    """Whether nothing is known of the question's entity before its time, so that no fact of its own can speak."""
     caution: str = ""
     """What that means, in words."""
 

@@ -277,7 +277,7 @@ class Forecaster:
         return f"inside the data, which goes on to {last}; only facts before the question are used as evidence"
 
     def _caution(self, name: str, time: int) -> str:
-        return f"nothing is known of {name} before {self.axis.words(time)}: the relation alone speaks for these answers"
+        return f"nothing is known of {name} before {self.axis.words(time)}: no fact of its own speaks for these answers"
 
     def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
         query = scored.queries[row : row + 1]

@@ -124,6 +124,11 @@ class Model(nn.Module, ABC):
         """The evidence for one answer to one question, strongest first; nothing if the model has none to show."""
         return []
 
+    @classmethod
+    def explains(cls) -> bool:
+        """Whether models of this kind have evidence to show."""
+        return cls.explain is not Model.explain
+
     @property
     def is_trained_by_gradients(self) -> bool:
         """Whether there are parameters for the training loop to optimise."""

@@ -2,10 +2,10 @@
 
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar
 
-from titer.errors import UnknownNameError
+from titer.errors import PluginError, UnknownNameError
 
 if TYPE_CHECKING:
     from titer.models.base import Model
@@ -55,9 +55,27 @@ def model_class(name: str) -> "type[Model]":
         if name in BUILT_IN:
             import_module(BUILT_IN[name])
         elif found := entry_points(group=PLUGINS, name=name):
-            register(next(iter(found)).load())
+            register(_load(next(iter(found))))
         else:
             names = model_names()
             message = f"there is no model {name!r}; there are {', '.join(names)}"
             raise UnknownNameError(message, get_close_matches(name, names, 3))
     return _classes[name]
+
+
+def _load(point: EntryPoint) -> "type[Model]":
+    """The model behind an entry point, or what its author has to mend."""
+    from titer.models.base import Model
+
+    try:
+        cls = point.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise PluginError(f"the model {point.name!r} cannot be loaded from {point.value}: {reason}") from error
+    if not (isinstance(cls, type) and issubclass(cls, Model)):
+        raise PluginError(f"{point.value} is no subclass of titer.Model")
+    if getattr(cls, "name", None) != point.name:
+        raise PluginError(f"{point.value} needs the line name = {point.name!r}, as its entry point says")
+    if cls.__abstractmethods__:
+        raise PluginError(f"{point.value} lacks the method {', '.join(sorted(cls.__abstractmethods__))}")
+    return cls

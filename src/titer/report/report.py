@@ -83,8 +83,10 @@ def _breakdown(found: Evaluation) -> list[Element]:
 
 def _examples(model: Model, found: Evaluation, count: int) -> list[Element]:
     best, worst = best_and_worst(model, found, count)
+    silent = [] if model.explains() else [el("p", f"Why, it does not say: {model.name} has no evidence to show.")]
     return [
         el("h2", "Right, and sure of it"),
+        *silent,
         *(best or [el("p", "No top answer was right.")]),
         el("h2", "Wrong, and sure of it"),
         *(worst or [el("p", "No top answer was wrong.")]),

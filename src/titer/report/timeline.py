@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from titer.data.time_axis import TimeAxis
@@ -15,6 +16,8 @@ BULGE = 20
 LONGEST_NAME = 28
 LETTER = 6.0
 """About how wide a letter of a relation is."""
+DATE = 90
+"""About how wide a date is, with some room."""
 Place = Callable[[int], float]
 
 
@@ -46,7 +49,8 @@ def draw_evidence(
     parts.append(el("line", x1=now, x2=now, y1=TOP - 8, y2=height - 18, class_="now"))
     parts.append(el("text", axis.words(time), x=now, y=14, text_anchor="end"))
     moments = sorted({edge.time for item in paths for edge in item.path})
-    for moment in (moments[:1] + moments[-1:]) if len(moments) > 1 else moments:
+    latest = [moment for moment in moments[-1:] if across(moment) - across(moments[0]) > DATE]
+    for moment in moments[:1] + latest:
         parts.append(el("text", axis.words(moment), x=f"{across(moment):.1f}", y=height - 6, text_anchor="middle"))
     for item in reversed(paths):
         parts += [_arc(edge, item.share, across(edge.time), down, time, vocabulary, axis) for edge in item.path]
@@ -85,18 +89,37 @@ def _arc(
     )
 
 
+class _Box(NamedTuple):
+    """A place that something takes up."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def meets(self, other: "_Box") -> bool:
+        beside = self.right <= other.left or other.right <= self.left
+        return not (beside or self.bottom <= other.top or other.bottom <= self.top)
+
+
 def _labels(edges: Sequence[Edge], across: Place, down: Place, vocabulary: Vocabulary) -> list[Element]:
-    """The relations of the arcs, strongest first, wherever there is room; hovering tells the others."""
-    taken: list[tuple[float, float, float]] = []
+    """Relations of the arcs, strongest first, left of them or right, where there is room; hovering tells the others."""
+    facts = dict.fromkeys(edge.forward(vocabulary) for edge in edges)  # several paths may walk along one of them
+    arcs = [
+        _Box(across(edge.time) - 10, across(edge.time) + 4, *sorted((down(edge.subject), down(edge.object))))
+        for edge in facts
+    ]
+    taken = list(arcs)
     labels = []
-    for edge in edges:
-        name = _short(vocabulary.relations[vocabulary.undirected(edge.relation)])
-        x, y = across(edge.time) - 12, (down(edge.subject) + down(edge.object)) / 2 + 4
-        left = x - LETTER * len(name)
-        if any(abs(y - row) < LANE / 3 and left < end and start < x + 12 for start, end, row in taken):
-            continue
-        taken.append((left, x + 12, y))
-        labels.append(el("text", name, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor="end", class_="relation"))
+    for edge, arc in zip(facts, arcs, strict=True):
+        name = _short(vocabulary.relations[edge.relation])
+        middle, width = (arc.top + arc.bottom) / 2, LETTER * len(name)
+        for left in (arc.left - 3 - width, arc.right + 3):
+            box = _Box(left, left + width, middle - LANE / 6, middle + LANE / 6)
+            if box.left > LEFT and box.right < WIDTH - RIGHT and not any(box.meets(other) for other in taken):
+                taken.append(box)
+                labels.append(el("text", name, x=f"{left:.1f}", y=f"{middle + 4:.1f}", class_="relation"))
+                break
     return labels
 
 

@@ -2,6 +2,7 @@
 
 import platform
 import re
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from sysconfig import get_path
@@ -11,7 +12,7 @@ import torch
 
 from titer import __version__
 from titer.data.dataset import Dataset
-from titer.errors import ConfigError
+from titer.errors import UnknownNameError
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.protocol import CONVENTIONS
 from titer.evaluation.size import Size
@@ -36,8 +37,9 @@ def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
     """The file of a published configuration."""
     path = folder / f"{name.lower()}.toml"
     if not re.fullmatch(r"[\w-]+/[\w-]+", name) or not path.is_file():
-        known = ", ".join(configurations(folder)) or f"none in {folder}"
-        raise ConfigError(f"there is no configuration {name!r}; there are {known}")
+        known = configurations(folder)
+        message = f"there is no configuration {name!r} in {folder}; titer models lists the published ones"
+        raise UnknownNameError(message, get_close_matches(name.lower(), known, 4))
     return path
 
 

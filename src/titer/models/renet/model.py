@@ -18,8 +18,10 @@ from titer.models.renet.neighbourhood import Neighbourhood
 
 @register
 class RENet(ByTimeModel):
-    r"""Jin, Qu, Jin, Ren: *Recurrent Event Network: Autoregressive Structure Inference over Temporal Knowledge
-    Graphs*, EMNLP 2020.
+    r"""Reads the neighbourhood of the question's subject step by step through a recurrent network.
+
+    Jin, Qu, Jin, Ren: *Recurrent Event Network: Autoregressive Structure Inference over Temporal Knowledge Graphs*,
+    EMNLP 2020.
 
     .. math::
         H_t &= \mathrm{GRU}_1(\max\nolimits_v g_t(v), H_{t-1}) \\

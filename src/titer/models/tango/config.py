@@ -31,6 +31,6 @@ class TANGOConfig:
         if self.jump < 0:
             raise ConfigError(f"model.jump must not be negative, as {self.jump} is")
         if self.solver not in SOLVERS:
-            raise ConfigError(f"model.solver is {', '.join(SOLVERS)}, not {self.solver!r}")
+            raise ConfigError(f"model.solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")

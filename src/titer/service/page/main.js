@@ -100,7 +100,9 @@ async function showWhy({ after }, wanted, mine) {
   const without = ({ subject, relation, object, time }) =>
     go({ ...wanted, without: [...wanted.without, { subject, relation, object, time }] });
   $("timeline").replaceChildren(...(paths.length ? [draw(paths, start, found.entity, after.time, without)] : []));
+  $("hint").hidden = !paths.length;
   $("reasons").replaceChildren(...reasons.map((reason) => el("li", {}, `${percent(reason.share)} — ${reason.text}`)));
+  if (!reasons.length) $("reasons").append(el("li", {}, "The model has no evidence to show for this answer."));
   $("why").hidden = false;
   $("said").textContent += ` ${$("whose").textContent}.`;
 }

@@ -69,7 +69,8 @@ function arc({ fact, from, to, share }, x, down, onFact) {
 }
 
 // Relations of the arcs, strongest first, left of them or right, wherever there is room; hovering tells the others.
-function labels(steps, across, down) {
+function labels(all, across, down) {
+  const steps = [...new Map(all.map((step) => [step.fact.sentence, step])).values()]; // paths may share a fact
   const arcs = steps.map(({ fact, from, to }) => {
     const [top, bottom] = [down(from), down(to)].sort((a, b) => a - b);
     return { left: across(fact.age) - 10, right: across(fact.age) + 4, top, bottom };

@@ -1,0 +1,123 @@
+"""Every model of the registry goes through every command; a new one is tried here as soon as it has a name."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from typer.testing import CliRunner
+
+from titer.cli.main import app
+from titer.data.dataset import Dataset
+from titer.data.split import split_by_fraction
+from titer.data.store import save_dataset
+from titer.errors import NoEvidenceError
+from titer.models.registry import BUILT_IN, model_class
+from titer.service.app import create_app
+from titer.service.knowledge import Knowledge
+from titer.training.run import Run
+
+DAYS = 20
+WHOM = ("Aldoria", "hold talks with")
+WHO = ("?", "brief", "Army of Aldoria")
+EARLIER = "Aldoria | hold talks with | {} | 2023-01-20"
+
+
+def titer(*words: str | Path) -> str:
+    """Everything that a command prints, notes included."""
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def few_days(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The beginning of the small world, in a folder."""
+    splits = split_by_fraction(world_data.facts.before(DAYS), (0.7, 0.15, 0.15))
+    folder = tmp_path_factory.mktemp("data") / "few-days"
+    save_dataset(Dataset("few-days", world_data.vocabulary, world_data.axis, *splits), folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=sorted(BUILT_IN))
+def run(request: pytest.FixtureRequest, few_days: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one model, as small as it gets: all its vectors are short."""
+    out = tmp_path_factory.mktemp("runs") / request.param
+    sizes = [field.name for field in fields(model_class(request.param).Config) if field.name.endswith("dim")]
+    settings = ["training.epochs=1", *(f"model.{name}=8" for name in sizes)]
+    said = titer("train", few_days, "--model", request.param, "--out", out, *(f"--set={word}" for word in settings))
+    assert f"{request.param} trained on few-days, MRR " in said
+    return out
+
+
+def has_evidence(run: Path) -> bool:
+    return model_class(run.name).explains()
+
+
+def test_it_is_measured_compared_and_counted(run: Path):
+    assert re.search(r"^all +\d+ +\d+\.\d\d ", titer("evaluate", run), flags=re.MULTILINE)
+    for words in (["compare", run], ["compare", "--paper", run]):
+        assert re.search(rf"\b{run.name} .*\d\.\d\d", titer(*words))
+    assert json.loads(titer("size", run, "--json"))["model"] == run.name
+
+
+@pytest.mark.parametrize("question", [WHOM, WHO], ids=["object", "subject"])
+def test_it_answers_both_questions_and_says_why_if_it_can(run: Path, question: tuple[str, ...]):
+    said = titer("forecast", run, *question, "--explain")
+    assert re.search(r"^  1\. \w+.* \d+\.\d%$", said, flags=re.MULTILINE)
+    assert bool(re.search(r"^ +\d+%  \w+.* days? before", said, flags=re.MULTILINE)) == has_evidence(run)
+    assert (f"note: {run.name} has no evidence to show" in said) != has_evidence(run)
+    assert json.loads(titer("forecast", run, *question, "--json"))["answers"][0]["rank"] == 1
+
+
+def test_it_answers_what_if_and_a_file_of_questions(run: Path, tmp_path: Path):
+    questions, answers = tmp_path / "questions.csv", tmp_path / "answers.jsonl"
+    questions.write_text("subject,relation,object\nAldoria,hold talks with,?\n?,brief,Army of Aldoria\n")
+    titer("forecast", run, "--file", questions, "--out", answers, "--top", "2")
+    assert len(answers.read_text().splitlines()) == 4
+    said = titer("forecast", run, *WHOM, "--at", "2023-01-21", "--with", EARLIER.format("Newcomer"))
+    assert "new here: Newcomer" in said
+
+
+def test_facts_that_are_added_count_and_may_name_new_entities(run: Path, tmp_path: Path):
+    table, store = tmp_path / "new.csv", f"sqlite:///{tmp_path / 'facts.db'}"
+    table.write_text("subject,relation,object,time\nAldoria,hold talks with,Newcomer,2023-01-21\n")
+    assert "1 fact added" in titer("facts", "add", run, table, "--store", store)
+    said = titer("forecast", run, *WHOM, "--top", "1000", "--store", store)
+    assert "2023-01-22" in said
+    assert re.search(r"\d\. Newcomer +\d+\.\d%", said)
+    assert "No answer" not in titer("forecast", run, "Newcomer", "hold talks with", "--store", store)
+
+
+def test_its_evidence_is_measured_or_it_says_that_it_has_none(run: Path):
+    words = "faithfulness", run, "--questions", "10"
+    if has_evidence(run):
+        assert re.search(rf"\b{run.name} +\d+ ", titer(*words))
+    else:
+        with pytest.raises(NoEvidenceError, match=f"^{run.name} has no evidence to show$"):
+            titer(*words)
+
+
+def test_its_report_is_whole(run: Path, tmp_path: Path):
+    titer("report", run, "--out", tmp_path / "report.html", "--examples", "20")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"<h1>{run.name} on few-days</h1>" in page
+    assert ("has no evidence to show" in page) != has_evidence(run)
+    assert ('class="arc"' in page) == has_evidence(run)
+
+
+def test_the_service_answers_with_it(run: Path):
+    with TestClient(create_app(Knowledge(Run(run), device="cpu"))) as client:
+        assert client.get("/v1/model").json()["model"] == run.name
+        asked = {"subject": WHOM[0], "relation": WHOM[1]}
+        found = client.post("/v1/forecast", json={**asked, "top": 50, "explain": 2}).json()
+        explained = [answer["entity"] for answer in found["answers"] if any(r["facts"] for r in answer["reasons"])]
+        assert bool(explained) == has_evidence(run)
+        best = explained[0] if explained else found["answers"][0]["entity"]
+        why = client.post("/v1/explain", json={**asked, "answer": best}).json()
+        assert (why["entity"], bool(why["reasons"])) == (best, has_evidence(run))
+        facts = [fact for reason in why["reasons"] for fact in reason["facts"]][:1]
+        without = [{name: fact[name] for name in ("subject", "relation", "object", "time")} for fact in facts]
+        assert client.post("/v1/what-if", json={**asked, "without": without}).status_code == 200
