@@ -59,24 +59,24 @@ def grouped_bars(
     def across(value: float) -> float:
         return left + value / largest * (right - left)
 
-    parts = []
+    bars, lines, words = [], [], []  # figures lie over the lines, and those over the bars
     for row, name in enumerate(names):
         y = top + group * row + 6
-        parts.append(_text(left - 8, y + thick * len(series) / 2 + 4, name, "end"))
+        words.append(_text(left - 8, y + thick * len(series) / 2 + 4, name, "end"))
         for place, (kind, values) in enumerate(series.items()):
             value, above = values[row], y + thick * place
             width = f"{across(value) - left:.1f}"
-            parts.append(el("rect", x=left, y=above, width=width, height=thick - 2, rx=2, class_=colours[kind]))
-            parts.append(_text(across(value) + 4, above + thick - 4, f"{value:.1f}", "start"))
+            bars.append(el("rect", x=left, y=above, width=width, height=thick - 2, rx=2, class_=colours[kind]))
+            words.append(_text(across(value) + 4, above + thick - 4, f"{value:.1f}", "start", "figure"))
     for place, (kind, value) in enumerate(baseline_values.items()):
         x = across(value)
-        parts.append(el("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=top, y2=bottom, class_="dotted"))
+        lines.append(el("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=top, y2=bottom, class_="dotted"))
         # One line may be close to the other: each is named on a row of its own.
-        parts.append(_text(x, bottom + 14 * (place + 1), f"{baseline}: {kind} {value:.1f}", "middle"))
+        words.append(_text(x, bottom + 14 * (place + 1), f"{baseline}: {kind} {value:.1f}", "middle"))
         key = left + 120 * place
-        parts.append(el("rect", x=key, y=14, width=12, height=12, rx=2, class_=colours[kind]))
-        parts.append(_text(key + 18, 24, kind, "start"))
-    return _picture(title, *parts, height=bottom + 14 * len(series) + 8)
+        bars.append(el("rect", x=key, y=14, width=12, height=12, rx=2, class_=colours[kind]))
+        words.append(_text(key + 18, 24, kind, "start"))
+    return _picture(title, *bars, *lines, *words, height=bottom + 14 * len(series) + 8)
 
 
 def svg_file(picture: Element) -> str:
@@ -122,5 +122,5 @@ def _picture(title: str, *parts: Element, height: float = HEIGHT) -> Element:
     return el("figure", el("figcaption", title), svg)
 
 
-def _text(x: float, y: float, words: str, anchor: str) -> Element:
-    return el("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor)
+def _text(x: float, y: float, words: str, anchor: str, kind: str = "") -> Element:
+    return el("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=kind)
