@@ -2,8 +2,8 @@
 
     python benchmarks/service.py RUN --clients 32 --seconds 20
 
-Starts the service on a free loopback port, lets clients ask questions about the run's last step one after the other,
-each over a connection of its own, and stops the service again.
+Starts the service on a free loopback port, lets clients ask about the step after the run's last fact, one question
+after the other, each over a connection of its own, and stops the service again.
 """
 
 import argparse

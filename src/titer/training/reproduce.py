@@ -15,7 +15,6 @@ from titer.data.dataset import Dataset
 from titer.errors import UnknownNameError
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.protocol import CONVENTIONS
-from titer.evaluation.size import Size
 from titer.files import write_json
 from titer.training.config import Config
 from titer.training.device import choose_device
@@ -58,13 +57,11 @@ def reproduce(
     model = run.load_model(config.training.device)
     found = evaluate(model, dataset, split)
     run.record(found)
-    row = result(found, config, Size.of(model, dataset), label=label, command=command, training=run.summary)
+    row = result(found, config, label=label, command=command, training=run.summary)
     return run, found, row
 
 
-def result(
-    found: Evaluation, config: Config, size: Size, *, label: str, command: str, training: dict[str, Any]
-) -> dict[str, Any]:
+def result(found: Evaluation, config: Config, *, label: str, command: str, training: dict[str, Any]) -> dict[str, Any]:
     """One row of the table of results, with everything that is needed to trust it and what its training took."""
     conventions = {name: protocol for name, protocol in CONVENTIONS.items() if protocol.filter == found.protocol.filter}
     by_group = found.to_dict()
@@ -85,7 +82,6 @@ def result(
         "calibration": by_group["calibration"],
         "entities": by_group["breakdown"]["entities"],
         "direction": by_group["breakdown"]["direction"],
-        "size": size.to_dict(),
         "seconds": {"training": round(training["seconds"], 1), "testing": round(found.seconds, 2)},
         "gpu_gigabytes": training.get("gpu_gigabytes"),
     }

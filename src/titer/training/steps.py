@@ -85,9 +85,7 @@ class GraphedStepper(Stepper):
         """One step; a batch of another size than the recorded one is computed without the graph."""
         self.count += 1
         if len(rows) != len(self.rows):
-            self._compute(rows)
-            # The graph writes its gradients to places of its own: give up the ones that were just made.
-            self.graph = None if self.taken <= WARM_UP else self.graph
+            self._compute(rows)  # which cannot disturb the graph: that has gradients of its own
             return
         self.rows.copy_(rows)
         if self.taken < WARM_UP:
