@@ -67,6 +67,23 @@ def test_nothing_new_costs_nothing_and_an_old_history_stays_as_it_was(address: s
         assert (after.vocabulary.entities[-1], before.vocabulary.num_entities) == ("Newcomer", 3)
 
 
+def test_what_failed_half_way_is_taken_once_when_it_works_again(address: str, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> History:
+        raise MemoryError
+
+    with FactStore(address, dataset()) as store:
+        live = LiveHistory(store)
+        store.add([visit("Ada", "Newcomer", LAST_STEP + 1)])
+        with monkeypatch.context() as patch:
+            patch.setattr(History, "including", fail)
+            for _ in range(2):
+                with pytest.raises(MemoryError):
+                    live.current()
+        assert_same(live.current(), all_at_once(store))
+        store.add([visit("Another", "Ada", 2)], backfill=True)
+        assert_same(live.current(), all_at_once(store))
+
+
 def test_processes_agree_on_ids_whatever_they_saw_when(address: str):
     with FactStore(address, dataset()) as store, FactStore(address, dataset()) as other:
         early = LiveHistory(other)
