@@ -20,7 +20,6 @@ class LiveHistory:
         self.store = store
         dataset = store.dataset
         self._lock = Lock()
-        self._facts = dataset.facts
         self._history = history if history is not None else History(dataset.facts, dataset.vocabulary)
         self._sequence = 0
 
@@ -33,18 +32,13 @@ class LiveHistory:
 
     def _take(self, new: list[StoredFact]) -> None:
         """Nothing changes before all has gone well: what fails half-way is taken again as if for the first time."""
-        old = self._history
-        vocabulary = _grown(old.vocabulary, new)
+        vocabulary = _grown(self._history.vocabulary, new)
         entities, relations = vocabulary.entity_ids, vocabulary.relation_ids
         added = Facts.from_rows(
             [(entities[f.subject], relations[f.relation], entities[f.object], f.step) for _, f, _ in new]
         )
-        facts = Facts.concatenate(self._facts, added)
-        if old.last_time is not None and int(added.time.min()) < old.last_time:  # a backfill
-            history = History(facts, vocabulary).to(old.device)
-        else:
-            history = old.extended(added, vocabulary)
-        self._facts, self._history, self._sequence = facts, history, new[-1].sequence
+        self._history = self._history.including(added, vocabulary)
+        self._sequence = new[-1].sequence
 
 
 def _grown(known: Vocabulary, new: list[StoredFact]) -> Vocabulary:
