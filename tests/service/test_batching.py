@@ -202,6 +202,21 @@ def test_one_question_that_the_model_cannot_bear_leaves_the_others_answered(know
     run(work)
 
 
+@pytest.mark.parametrize("size", [1, 64])
+def test_questions_whose_asker_heard_of_a_failure_are_not_answered_for_nobody(knowledge: Watched, size: int):
+    async def work() -> None:
+        siblings, later = [QUESTIONS[1]] * 20, [QUESTIONS[2]] * 21
+        async with batching(knowledge, size=size, most_waiting=len(later)) as batcher:
+            with pytest.raises(RuntimeError):
+                await batcher.ask([POISON, *siblings], 1, 0)
+            # All places are free again at once.
+            assert len(await batcher.ask(later, 1, 0)) == len(later)
+        # The model may have begun with the next one before anyone heard.
+        assert knowledge.batches.count(siblings[:1]) <= 1
+
+    run(work)
+
+
 @pytest.mark.parametrize("error", [StoreError("the database is gone"), TiterError("NaN"), MemoryError()])
 def test_what_fails_for_all_is_told_to_all_and_is_over_when_it_is_over(knowledge: Watched, error: Exception):
     async def work() -> None:

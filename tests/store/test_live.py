@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from threading import Thread
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from store.samples import LAST_STEP, dataset, visit
 from store.test_store import facts_of_any_time
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
+from titer.graph import history as history_module
 from titer.graph.history import History
 from titer.store.facts import FactStore, NamedFact
 from titer.store.live import LiveHistory
@@ -47,7 +49,7 @@ def test_it_equals_the_history_of_all_facts_whenever_it_is_asked(new_store: Call
     with FactStore(new_store(), dataset()) as store:
         live, late = LiveHistory(store), LiveHistory(store)
         for batch, later in batches:
-            # Half of the batches only continue; then the sorted edges are merged, not sorted again.
+            # Half of the batches only continue, the others come between what is known.
             shift = 20 * later
             store.add([fact._replace(step=fact.step + shift) for fact in batch], backfill=True)
             if chance.random() < 0.5:
@@ -65,6 +67,40 @@ def test_nothing_new_costs_nothing_and_an_old_history_stays_as_it_was(address: s
         after = live.current()
         assert after.num_edges == before.num_edges + 2
         assert (after.vocabulary.entities[-1], before.vocabulary.num_entities) == ("Newcomer", 3)
+
+
+def test_only_what_is_new_is_sorted_however_old_it_is(address: str, monkeypatch: pytest.MonkeyPatch):
+    sorted_facts: list[int] = []
+
+    def watched(facts: Facts, *others: Any) -> Any:
+        sorted_facts.append(len(facts))
+        return sort(facts, *others)
+
+    sort = history_module._sorted_edges
+    with FactStore(address, dataset()) as store:
+        live = LiveHistory(store)
+        monkeypatch.setattr(history_module, "_sorted_edges", watched)
+        for step in (LAST_STEP + 1, 2, -7):
+            store.add([visit("Ada", "Newcomer", step), visit("Ben", "Ada", step)], backfill=True)
+            live.current()
+    assert sorted_facts == [2, 2, 2]
+
+
+def test_what_failed_half_way_is_taken_once_when_it_works_again(address: str, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> History:
+        raise MemoryError
+
+    with FactStore(address, dataset()) as store:
+        live = LiveHistory(store)
+        store.add([visit("Ada", "Newcomer", LAST_STEP + 1)])
+        with monkeypatch.context() as patch:
+            patch.setattr(History, "including", fail)
+            for _ in range(2):
+                with pytest.raises(MemoryError):
+                    live.current()
+        assert_same(live.current(), all_at_once(store))
+        store.add([visit("Another", "Ada", 2)], backfill=True)
+        assert_same(live.current(), all_at_once(store))
 
 
 def test_processes_agree_on_ids_whatever_they_saw_when(address: str):

@@ -103,6 +103,24 @@ def test_what_a_history_could_not_hold_is_refused(address: str, fact: NamedFact,
         assert store.add([]).num_added == 0
 
 
+@pytest.mark.parametrize("steps", [(-3 * 10**9, 3 * 10**9), (3 * 10**9, -3 * 10**9)])
+def test_new_facts_that_are_too_far_from_each_other_are_refused(address: str, steps: tuple[int, int]):
+    far_apart = [visit("Ada", "Ben", step) for step in steps]
+    with FactStore(address, dataset()) as store:
+        with pytest.raises(RefusedFactsError, match="steps apart") as refused:
+            store.add(far_apart, backfill=True)
+        assert list(refused.value.reasons) == [1]
+        assert store.last_sequence == 0
+        # Each alone is near enough to what is known.
+        assert store.add(far_apart[:1], backfill=True).num_added == 1
+
+
+def test_a_batch_need_not_be_in_order(address: str):
+    with FactStore(address, dataset()) as store:
+        added = store.add([visit("Ada", "Ben", 9), visit("Ada", "Cleo", 6)])
+        assert (added.num_added, added.num_backfilled) == (2, 0)
+
+
 def test_names_may_be_as_long_and_as_odd_as_they_like(address: str):
     fact = visit("x" * 20_000, "'; DROP TABLE titer_facts; --%s :name \\ \N{SNOWMAN}", 6)
     with FactStore(address, dataset()) as store:

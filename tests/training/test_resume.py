@@ -17,6 +17,7 @@ from titer.errors import TiterError
 from titer.training.config import Config
 from titer.training.run import Run
 from titer.training.train import train
+from training.tiny_model import TinyModel
 
 SETTINGS = [
     "training.epochs=6",
@@ -142,3 +143,25 @@ def test_training_stops_early_when_nothing_gets_better(world_data: Dataset, tmp_
     run = train(world_data, Config.load(model="titer", overrides=settings), tmp_path / "run")
     rows = (run.path / "training.jsonl").read_text().splitlines()
     assert len(rows) < 30
+
+
+def test_a_run_that_had_stopped_early_when_it_was_broken_off_trains_no_further(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    def break_off(*_: object, **__: object) -> float:
+        raise KeyboardInterrupt
+
+    settings = ["epochs=30", "patience=2", "validate_every=2", "learning_rate=1e-9", "device=cpu"]
+    config = Config.load(model=TinyModel.name, overrides=[f"training.{setting}" for setting in settings])
+    with monkeypatch.context() as patch:
+        patch.setattr("titer.training.train.fit_temperature", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            train(world_data, config, tmp_path / "run")
+    before = Run(tmp_path / "run").log_rows
+    assert len(before) < 30
+    said = f"no new best in 2 measurements: stopped after epoch {len(before)}"
+    assert said in capsys.readouterr().err
+    run = train(world_data, config, tmp_path / "run", resume=True)
+    assert run.is_finished
+    assert run.log_rows == before
+    assert said in capsys.readouterr().err

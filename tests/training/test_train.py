@@ -99,6 +99,17 @@ def test_an_existing_run_is_not_overwritten_unless_allowed(tiny_run: Run, world_
     assert (tmp_path / "other" / "precious.txt").read_text() == "mine"
 
 
+def test_nothing_of_an_overwritten_run_remains(tiny_run: Run, world_data: Dataset, tmp_path: Path):
+    path = Path(shutil.copytree(tiny_run.path, tmp_path / "run"))
+    (path / "tensorboard").mkdir(exist_ok=True)
+    left = [path / "tensorboard" / "events.out.tfevents.1.old", path / "training.png", path / "facts.db-wal"]
+    for file in left:
+        file.write_text("old")
+    run = train(world_data, Config.load(model="recurrency"), path, overwrite=True)
+    assert not any(file.exists() for file in [*left, *path.glob("checkpoint-*")])
+    assert run.log_rows == []
+
+
 def test_a_wrong_setting_leaves_an_existing_run_as_it_was(tiny_run: Run, world_data: Dataset, tmp_path: Path):
     path = Path(shutil.copytree(tiny_run.path, tmp_path / "run"))
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}

@@ -17,9 +17,10 @@ def plot(
 ) -> None:
     """Draw the training of a run: reward or loss, and MRR on the validation split, over the epochs."""
     from titer.training.curves import draw_curves
+    from titer.training.layout import PICTURE
     from titer.training.run import Run
 
     opened = Run(run)
-    place = out or opened.path / "training.png"
+    place = out or opened.path / PICTURE
     draw_curves(opened, place)
     say(f"{place}")

@@ -17,7 +17,7 @@ from titer.evaluation.ranks import Ranks, rank_answers
 from titer.graph.filters import Filter, TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model
+from titer.models.base import Model, evaluating
 from titer.progress import track
 
 BATCH_SIZES = {"cpu": 128, "cuda": 1024}
@@ -125,8 +125,6 @@ def evaluate(
     """Ask the model both questions of every fact of a split, and rank the true answers."""
     protocol = protocol or Protocol()
     started = time.perf_counter()
-    was_training = model.training
-    model.eval()
     history = History(past_facts(dataset, split, protocol.past), dataset.vocabulary).to(model.device)
     true_answers = TrueAnswers(dataset.facts, dataset.vocabulary, protocol.filter).to(model.device)
     # How sure a model is of an answer does not depend on what is filtered out of a ranking.
@@ -140,16 +138,16 @@ def evaluate(
     ranks = Ranks.empty(len(queries), dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))
     batches = list(queries.batches_in_time(batch_size or BATCH_SIZES.get(model.device.type, 256)))
-    for rows, batch in batches if quiet else track(batches, f"evaluating on {split}"):
-        batch, answer = batch.to(model.device), answers[rows].to(model.device)
-        scores = model.score(batch, history)
-        # The largest of a row is NaN if any is, and found faster than looking at each.
-        if bool(torch.isnan(scores.amax(dim=1)).any()):
-            raise TiterError(f"{model.name} scored some answers as NaN; nothing can be ranked by that")
-        ranks.put(rows, rank_answers(scores, answer, true_answers.of(batch)))
-        logits = set_aside(model.logits(scores), true_at_the_time.others(batch, answer))
-        confidence.put(rows, judge(logits, answer, model.temperature))
-    model.train(was_training)
+    with evaluating(model):
+        for rows, batch in batches if quiet else track(batches, f"evaluating on {split}"):
+            batch, answer = batch.to(model.device), answers[rows].to(model.device)
+            scores = model.score(batch, history)
+            # The largest of a row is NaN if any is, and found faster than looking at each.
+            if bool(torch.isnan(scores.amax(dim=1)).any()):
+                raise TiterError(f"{model.name} scored some answers as NaN; nothing can be ranked by that")
+            ranks.put(rows, rank_answers(scores, answer, true_answers.of(batch)))
+            logits = set_aside(model.logits(scores), true_at_the_time.others(batch, answer))
+            confidence.put(rows, judge(logits, answer, model.temperature))
     return Evaluation(
         dataset=dataset,
         split=split,

@@ -21,7 +21,7 @@ from titer.evaluation.ranks import rank_answers
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Model
+from titer.models.base import Edge, Model, evaluating
 from titer.progress import track
 
 MOST_EVIDENCE = 1000
@@ -100,32 +100,32 @@ def faithfulness(
 
     ``facts`` is how many facts of the strongest evidence are taken out; without it, those of the strongest path.
     """
-    model.eval()
-    history = History(past_facts(dataset, split, Past.ROLLING), dataset.vocabulary).to(model.device)
-    queries, answers = Queries.about(dataset.split(split), dataset.vocabulary)
-    sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:questions]).tolist()
-    trials = []
-    for row in track(sample, "looking for evidence"):
-        query = queries[row : row + 1].to(model.device)
-        made = make_trial(model, query, int(answers[row]), history, facts, np.random.default_rng([seed, row]))
-        trials += [made] if made is not None else []
-    if not trials:
-        silent = f"{model.name} shows no evidence that could be taken out for any of {len(sample)} questions"
-        raise NoEvidenceError(silent if model.explains() else f"{model.name} has no evidence to show")
-    true_answers = TrueAnswers(dataset.facts, dataset.vocabulary).to(model.device)
-    nothing, evidence, random = [Facts.empty()] * len(trials), [t.evidence for t in trials], [t.random for t in trials]
-    whole = ask_again(model, trials, nothing, history, true_answers)
-    return Faithfulness(
-        model=model.name,
-        dataset=dataset,
-        split=split,
-        sampled=len(sample),
-        compared=len(trials),
-        facts_taken=sum(len(trial.evidence) for trial in trials) / len(trials),
-        whole=_average(whole, whole),
-        without_evidence=_average(ask_again(model, trials, evidence, history, true_answers), whole),
-        without_random=_average(ask_again(model, trials, random, history, true_answers), whole),
-    )
+    with evaluating(model):
+        history = History(past_facts(dataset, split, Past.ROLLING), dataset.vocabulary).to(model.device)
+        queries, answers = Queries.about(dataset.split(split), dataset.vocabulary)
+        sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:questions]).tolist()
+        trials = []
+        for row in track(sample, "looking for evidence"):
+            query = queries[row : row + 1].to(model.device)
+            made = make_trial(model, query, int(answers[row]), history, facts, np.random.default_rng([seed, row]))
+            trials += [made] if made is not None else []
+        if not trials:
+            silent = f"{model.name} shows no evidence that could be taken out for any of {len(sample)} questions"
+            raise NoEvidenceError(silent if model.explains() else f"{model.name} has no evidence to show")
+        true_answers = TrueAnswers(dataset.facts, dataset.vocabulary).to(model.device)
+        evidence, random = [trial.evidence for trial in trials], [trial.random for trial in trials]
+        whole = ask_again(model, trials, [Facts.empty()] * len(trials), history, true_answers)
+        return Faithfulness(
+            model=model.name,
+            dataset=dataset,
+            split=split,
+            sampled=len(sample),
+            compared=len(trials),
+            facts_taken=sum(len(trial.evidence) for trial in trials) / len(trials),
+            whole=_average(whole, whole),
+            without_evidence=_average(ask_again(model, trials, evidence, history, true_answers), whole),
+            without_random=_average(ask_again(model, trials, random, history, true_answers), whole),
+        )
 
 
 def make_trial(

@@ -9,7 +9,7 @@ from titer.data.small_world import SmallWorld
 from titer.evaluation.evaluate import Evaluation, evaluate, past_facts
 from titer.evaluation.metrics import Metrics
 from titer.graph.history import History
-from titer.models.base import Model
+from titer.models.base import Model, evaluating
 
 Fact = tuple[int, int, int, int]
 
@@ -69,12 +69,10 @@ def _best_evidence(model: Model, found: Evaluation, places: list[int]) -> list[s
     """The facts of the strongest evidence for the true answer of each of some questions."""
     vocabulary = found.dataset.vocabulary
     history = History(past_facts(found.dataset, found.split, found.protocol.past), vocabulary).to(model.device)
-    was_training = model.training
-    model.eval()
     best = []
-    for place in places:
-        query = found.queries[place : place + 1].to(model.device)
-        evidence = model.explain(query, int(found.answers[place]), history, limit=1)
-        best.append({edge.forward(vocabulary) for item in evidence for edge in item.path})
-    model.train(was_training)
+    with evaluating(model):
+        for place in places:
+            query = found.queries[place : place + 1].to(model.device)
+            evidence = model.explain(query, int(found.answers[place]), history, limit=1)
+            best.append({edge.forward(vocabulary) for item in evidence for edge in item.path})
     return best

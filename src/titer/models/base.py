@@ -1,7 +1,8 @@
 """What every forecaster must be able to do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,7 +15,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 
-__all__ = ["Edge", "Evidence", "Model", "NoConfig", "Queries", "StepResult"]
+__all__ = ["Edge", "Evidence", "Model", "NoConfig", "Queries", "StepResult", "evaluating"]
 
 UNREACHED = float("-inf")
 """The score of an answer that a model has nothing to say about."""
@@ -145,3 +146,14 @@ class Model(nn.Module, ABC):
     def device(self) -> torch.device:
         """Where the model lives."""
         return self._place.device
+
+
+@contextmanager
+def evaluating(model: Model) -> Iterator[None]:
+    """While this lasts, the model is asked and not trained; then it is as it was before, whatever went wrong."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)

@@ -77,7 +77,9 @@ class Batcher:
         try:
             return list(await asyncio.gather(*(one.answer for one in waiting)))
         finally:
-            # Whoever gave up need not be answered.
+            # Whoever gave up, or heard of one question that failed, waits for none of the others.
+            for one in waiting:
+                one.answer.cancel()
             self._forget_the_answered()
 
     async def alone(self, work: Callable[[], Result]) -> Result:
@@ -110,7 +112,8 @@ class Batcher:
         if isinstance(answers, BaseException) and not isinstance(answers, StoreError) and len(batch) > 1:
             # One question that the model cannot bear is no reason to leave the others without an answer.
             for one in batch:
-                await self._settle([one])
+                if not one.answer.done():
+                    await self._settle([one])
             return
         for place, one in enumerate(batch):
             if one.answer.done():  # whoever asked has given up

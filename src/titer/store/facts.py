@@ -215,13 +215,16 @@ class FactStore:
 
     def _check_times(self, facts: Sequence[NamedFact], new: list[int], first: int, last: int, backfill: bool) -> None:
         axis, reasons = self.dataset.axis, {}
+        low, high = first, last  # new facts must lie near enough to each other, too
         for place in new:
             step = facts[place].step
-            if max(last, step) - min(first, step) >= MOST_STEPS:
+            if max(high, step) - min(low, step) >= MOST_STEPS:
                 reasons[place] = f"facts cannot be {MOST_STEPS:,} steps apart"
             elif step < last and not backfill:
                 ago = f"{axis.duration(last - step)} before the last known step, {axis.label(last)}"
                 reasons[place] = f"{axis.label(step)} is {ago}; only a backfill takes in such facts"
+            else:
+                low, high = min(low, step), max(high, step)
         if reasons:
             raise RefusedFactsError(reasons)
 

@@ -20,9 +20,6 @@ class LiveHistory:
         self.store = store
         dataset = store.dataset
         self._lock = Lock()
-        self._facts = dataset.facts
-        self._entities = list(dataset.vocabulary.entities)
-        self._ids = dict(dataset.vocabulary.entity_ids)
         self._history = history if history is not None else History(dataset.facts, dataset.vocabulary)
         self._sequence = 0
 
@@ -34,27 +31,18 @@ class LiveHistory:
             return self._history
 
     def _take(self, new: list[StoredFact]) -> None:
-        vocabulary = self._grown(new)
-        relations = vocabulary.relation_ids
+        """Nothing changes before all has gone well: what fails half-way is taken again as if for the first time."""
+        vocabulary = _grown(self._history.vocabulary, new)
+        entities, relations = vocabulary.entity_ids, vocabulary.relation_ids
         added = Facts.from_rows(
-            [(self._ids[f.subject], relations[f.relation], self._ids[f.object], f.step) for _, f, _ in new]
+            [(entities[f.subject], relations[f.relation], entities[f.object], f.step) for _, f, _ in new]
         )
-        self._facts = Facts.concatenate(self._facts, added)
-        old = self._history
-        if old.last_time is not None and int(added.time.min()) < old.last_time:  # a backfill
-            self._history = History(self._facts, vocabulary).to(old.device)
-        else:
-            self._history = old.extended(added, vocabulary)
+        self._history = self._history.including(added, vocabulary)
         self._sequence = new[-1].sequence
 
-    def _grown(self, new: list[StoredFact]) -> Vocabulary:
-        """The vocabulary with the names of new facts at its end."""
-        known = self._history.vocabulary
-        for _, fact, _ in new:
-            for name in (fact.subject, fact.object):
-                if name not in self._ids:
-                    self._ids[name] = len(self._entities)
-                    self._entities.append(name)
-        if len(self._entities) == known.num_entities:
-            return known
-        return Vocabulary(self._entities, known.relations)
+
+def _grown(known: Vocabulary, new: list[StoredFact]) -> Vocabulary:
+    """The vocabulary with the names of new facts at its end."""
+    names = dict.fromkeys(name for _, fact, _ in new for name in (fact.subject, fact.object))
+    unheard = [name for name in names if name not in known.entity_ids]
+    return Vocabulary([*known.entities, *unheard], known.relations) if unheard else known

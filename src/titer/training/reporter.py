@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from titer.files import write_text
 from titer.training.checkpoint import Progress
 from titer.training.config import TrainingConfig
+from titer.training.layout import CURVES, LOG
 
 if TYPE_CHECKING:
     from titer.training.run import Run
@@ -26,7 +27,7 @@ class Reporter:
         if progress.epoch:
             self.say(f"going on after epoch {progress.epoch}")
         # Rows of epochs that a break undid are written anew.
-        write_text(run.path / "training.jsonl", "".join(json.dumps(row) + "\n" for row in progress.log))
+        write_text(run.path / LOG, "".join(json.dumps(row) + "\n" for row in progress.log))
 
     def __enter__(self) -> "Reporter":
         return self
@@ -66,4 +67,4 @@ def _tensorboard(run: "Run") -> Any:
         from torch.utils.tensorboard.writer import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(run.path / "tensorboard"))
+    return SummaryWriter(str(run.path / CURVES))

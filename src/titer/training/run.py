@@ -1,6 +1,7 @@
 """The run directory: the one thing that commands pass around."""
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from functools import cached_property
@@ -23,7 +24,7 @@ from titer.training.card import card
 from titer.training.checkpoint import load_state
 from titer.training.config import Config, read_toml
 from titer.training.device import choose_device
-from titer.training.layout import CARD, CONFIG, DATASET, LOG, METRICS, MODEL, STORE, SUMMARY
+from titer.training.layout import CARD, CONFIG, CURVES, DATASET, LOG, METRICS, MODEL, PICTURE, STORE, SUMMARY
 
 
 class Run:
@@ -45,9 +46,10 @@ class Run:
         path = Path(path)
         check_can_create(path, overwrite=overwrite)
         path.mkdir(parents=True, exist_ok=True)
-        parts = (path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY))
+        parts = (path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE))
         for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
             old.unlink(missing_ok=True)
+        shutil.rmtree(path / CURVES, ignore_errors=True)
         save_dataset(dataset, path / DATASET, overwrite=overwrite)
         write_text(path / CONFIG, to_toml(config.to_dict()))
         return cls(path)
@@ -149,7 +151,7 @@ class Run:
 
 def _is_run(path: Path) -> bool:
     """Whether a folder holds a run and nothing else, so that it may be overwritten."""
-    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, "tensorboard", "training.png"}
+    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE}
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False

@@ -10,7 +10,7 @@ from titer.evaluation.protocol import Past
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model
+from titer.models.base import Model, evaluating
 
 COARSE, FINE = 4, 60
 """Temperatures in a decade: those tried first, and those tried around the best of them."""
@@ -25,7 +25,6 @@ def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
     """
     if len(dataset.valid) == 0:
         return 1.0
-    model.eval()
     history = History(past_facts(dataset, "valid", Past.ROLLING), dataset.vocabulary).to(model.device)
     true_answers = TrueAnswers(dataset.valid, dataset.vocabulary).to(model.device)
     queries, answers = Queries.about(dataset.valid, dataset.vocabulary)
@@ -42,5 +41,6 @@ def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
                 errors[place] += (top_probability(logits, temperature) - correct).square().sum().cpu()
         return temperatures[int(errors.argmin())]
 
-    coarse = best([10 ** (step / COARSE) for step in range(-2 * COARSE, 2 * COARSE + 1)])
-    return best([coarse * 10 ** (step / FINE) for step in range(-FINE // COARSE, FINE // COARSE + 1)])
+    with evaluating(model):
+        coarse = best([10 ** (step / COARSE) for step in range(-2 * COARSE, 2 * COARSE + 1)])
+        return best([coarse * 10 ** (step / FINE) for step in range(-FINE // COARSE, FINE // COARSE + 1)])

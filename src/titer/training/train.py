@@ -82,6 +82,11 @@ def _descend(model: Model, dataset: Dataset, config: TrainingConfig, run: Run) -
     progress, complaints = load_checkpoint(run.path, model, stepper.optimiser, settings)
     with Reporter(run, config, progress, complaints) as reporter:
         for epoch in range(progress.epoch + 1, config.epochs + 1):
+            # Before an epoch and not behind one: a run that had stopped when it was broken off does not begin another.
+            waited = (progress.epoch - progress.best_epoch) // config.validate_every
+            if config.patience and len(dataset.valid) and waited >= config.patience:
+                reporter.say(f"no new best in {waited} measurements: stopped after epoch {progress.epoch}")
+                break
             row = _train_epoch(model, stepper, epoch, config)
             last = epoch == config.epochs
             if epoch % config.validate_every == 0 or last:
@@ -90,10 +95,6 @@ def _descend(model: Model, dataset: Dataset, config: TrainingConfig, run: Run) -
             if epoch % config.validate_every == 0 or last:
                 save_checkpoint(run.path, model, stepper.optimiser, progress, settings)
             reporter.epoch(row, progress)
-            waited = (epoch - progress.best_epoch) // config.validate_every
-            if config.patience and len(dataset.valid) and waited >= config.patience:
-                reporter.say(f"no new best in {waited} measurements: stopped after epoch {epoch}")
-                break
     if not (run.path / MODEL).is_file():
         run.save_model(model)
     run.load_weights(model)
