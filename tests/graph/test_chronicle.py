@@ -104,6 +104,8 @@ class TestChronicle:
                         if (a, r) == (s, relation)}  # fmt: skip
                 assert len(got) == int(mine.sum()) <= limit
                 assert got.items() <= last.items()
+                often = Counter(o for a, r, o, _ in edges if (a, r) == (s, relation))
+                assert found.number[mine].tolist() == [often[o] for o in found.object[mine].tolist()]
                 recent = sorted((t for a, r, _, t in edges if (a, r) == (s, relation)), reverse=True)[: 2 * limit]
                 expected = sorted((t for t in last.values() if t > min(recent, default=0)), reverse=True)[:limit]
                 assert sorted(got.values(), reverse=True)[: len(expected)] == expected
