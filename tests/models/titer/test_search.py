@@ -191,6 +191,12 @@ def test_a_single_walk_has_no_others_to_be_measured_against():
         TITerConfig(baseline="other_walks")
 
 
+@pytest.mark.parametrize("dropout", [-0.1, 1.0])
+def test_leaving_out_everything_is_refused(dropout: float):
+    with pytest.raises(ConfigError, match=r"model\.dropout"):
+        TITerConfig(dropout=dropout)
+
+
 def test_an_entity_without_any_past_answers_with_itself():
     vocabulary = Vocabulary.numbered(3, 1)
     model = TITer(vocabulary, TimeAxis(), TITerConfig(**SMALL)).eval()
