@@ -103,7 +103,8 @@ class ModelCase:
         with torch.inference_mode():
             before = model.score(queries[:num_old], History(graph.facts, graph.vocabulary))
             after = model.score(queries, History(Facts.concatenate(graph.facts, later), grown))
-        torch.testing.assert_close(after[:num_old, :num_old], before, rtol=1e-5, atol=1e-6)
+        # Two questions more in the batch, and sums of single precision may be rounded otherwise.
+        torch.testing.assert_close(after[:num_old, :num_old], before, rtol=1e-4, atol=1e-4)
         assert bool((after[:, num_old:] == float("-inf")).all())
 
     def test_entities_that_came_after_training_are_asked_and_answered_like_any_other(self, run, world_data):
