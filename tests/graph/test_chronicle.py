@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -7,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import LAST_TIME, Graph, graphs
+from titer.data.facts import Facts
+from titer.data.vocabulary import Vocabulary
+from titer.errors import DataError
 from titer.graph.chronicle import Chronicle
 from titer.graph.history import History
 from titer.graph.ledger import HORIZONS, Ledger, features, no_features
@@ -104,6 +108,8 @@ class TestChronicle:
                         if (a, r) == (s, relation)}  # fmt: skip
                 assert len(got) == int(mine.sum()) <= limit
                 assert got.items() <= last.items()
+                often = Counter(o for a, r, o, _ in edges if (a, r) == (s, relation))
+                assert found.number[mine].tolist() == [often[o] for o in found.object[mine].tolist()]
                 recent = sorted((t for a, r, _, t in edges if (a, r) == (s, relation)), reverse=True)[: 2 * limit]
                 expected = sorted((t for t in last.values() if t > min(recent, default=0)), reverse=True)[:limit]
                 assert sorted(got.values(), reverse=True)[: len(expected)] == expected
@@ -118,3 +124,14 @@ class TestChronicle:
                 relation, age = chronicle.facts_between(torch.tensor([s]), o, elapsed)
                 got = Counter(zip(relation.tolist(), (time - age).tolist(), strict=True))
                 assert got == Counter((r, t) for a, r, b, t in edges if (a, b) == (s, o))
+
+    def test_more_pairs_than_there_are_numbers_for_are_refused(self, monkeypatch: pytest.MonkeyPatch):
+        history = History(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)]), Vocabulary.numbered(2, 1))
+        size = SimpleNamespace(num_entities=1 << 16, num_directed_relations=(1 << 15) - 1)
+        monkeypatch.setattr(history, "vocabulary", size)
+        last_pair = torch.tensor([size.num_entities - 1]), torch.tensor([size.num_directed_relations - 1])
+        assert len(Chronicle(history).latest_answers(*last_pair, 4, 1).row) == 0
+        assert len(Chronicle(history).latest_answers(torch.tensor([0]), torch.tensor([0]), 4, 1).row) == 1
+        size.num_directed_relations += 1
+        with pytest.raises(DataError, match="entities x relations"):
+            Chronicle(history)

@@ -1,5 +1,7 @@
 from collections import defaultdict
+from types import SimpleNamespace
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
+from titer.errors import DataError
 from titer.graph.history import History
 from titer.graph.snapshots import Snapshots
 
@@ -79,3 +82,13 @@ def test_a_history_without_facts_has_no_snapshots():
     _, exists = snapshots.latest(torch.tensor([0, 1]), 0, 3)
     assert not bool(exists.any())
     assert len(snapshots.begins) == len(snapshots.ceases) == 0
+
+
+def test_more_edges_than_there_are_numbers_for_are_refused(monkeypatch: pytest.MonkeyPatch):
+    history = History(Facts.from_rows([(0, 0, 1, 0)]), Vocabulary.numbered(2, 1))
+    size = SimpleNamespace(num_entities=1 << 40, num_directed_relations=(1 << 22) - 1)
+    monkeypatch.setattr(history, "vocabulary", size)
+    assert triples(Snapshots(history), torch.arange(2)) == [(0, 0, 1), (1, 1, 0)]
+    size.num_directed_relations += 1
+    with pytest.raises(DataError, match="nodes x relations x entities"):
+        Snapshots(history)

@@ -41,9 +41,15 @@ class ModelCase:
     def config(cls) -> Config:
         return Config.from_dict({"model": dict(cls.settings), "training": dict(cls.training)}, cls.name)
 
-    def make(self, graph: Graph) -> Model:
+    def make(self, graph: Graph, train: Facts) -> Model:
+        """A model that was prepared for training, with weights as they may be after it."""
         torch.manual_seed(0)
-        return model_class(self.name)(graph.vocabulary, TimeAxis(), self.config().model).eval()
+        model = model_class(self.name)(graph.vocabulary, TimeAxis(), self.config().model)
+        model.prepare(train, Facts.empty())
+        with torch.no_grad():
+            for parameter in model.parameters():  # what begins at zero would hide whatever it is multiplied with
+                parameter.add_(0.3 * torch.randn_like(parameter))
+        return model.eval()
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -73,8 +79,8 @@ class ModelCase:
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
     def test_facts_at_or_after_the_question_change_nothing(self, graph: Graph, time: int, seed: int):
-        model = self.make(graph)
         past = graph.facts.before(time)
+        model = self.make(graph, train=past)
         entities = torch.arange(graph.vocabulary.num_entities)
         relation = torch.full_like(entities, seed % graph.vocabulary.num_directed_relations)
         queries = Queries(entities, relation, torch.full_like(entities, time))
@@ -87,7 +93,7 @@ class ModelCase:
     def test_names_that_are_first_heard_at_the_question_or_later_change_nothing(
         self, graph: Graph, time: int, seed: int
     ):
-        model = self.make(graph)
+        model = self.make(graph, train=graph.facts.before(time))
         num_old = graph.vocabulary.num_entities
         grown = Vocabulary([*graph.vocabulary.entities, "Newcomer", "Latecomer"], graph.vocabulary.relations)
         later = Facts.from_rows([(num_old, 0, 0, time), (0, 0, num_old + 1, time + 1), (num_old, 0, num_old, time)])
@@ -97,7 +103,8 @@ class ModelCase:
         with torch.inference_mode():
             before = model.score(queries[:num_old], History(graph.facts, graph.vocabulary))
             after = model.score(queries, History(Facts.concatenate(graph.facts, later), grown))
-        torch.testing.assert_close(after[:num_old, :num_old], before, rtol=1e-5, atol=1e-6)
+        # Two questions more in the batch, and sums of single precision may be rounded otherwise.
+        torch.testing.assert_close(after[:num_old, :num_old], before, rtol=1e-4, atol=1e-4)
         assert bool((after[:, num_old:] == float("-inf")).all())
 
     def test_entities_that_came_after_training_are_asked_and_answered_like_any_other(self, run, world_data):
@@ -122,7 +129,7 @@ class ModelCase:
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
     def test_evidence_is_a_path_of_past_facts_to_the_answer(self, graph: Graph, time: int, seed: int):
-        model = self.make(graph)
+        model = self.make(graph, train=graph.facts.before(time))
         history = History(graph.facts, graph.vocabulary)
         query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
         known = set(graph.facts.before(time))
@@ -163,7 +170,8 @@ class ModelCase:
     ):
         table = {**self.training, "epochs": 2}
         config = Config.from_dict({"model": dict(self.settings), "training": table}, self.name)
-        if not self.make(Graph(world_data.facts, world_data.vocabulary)).is_trained_by_gradients:
+        graph = Graph(world_data.facts, world_data.vocabulary)
+        if not self.make(graph, train=world_data.train).is_trained_by_gradients:
             pytest.skip("nothing is trained in steps")
         whole = train(world_data, config, tmp_path / "whole")
         begin_epoch = model_class(self.name).begin_epoch

@@ -262,6 +262,21 @@ def test_questions_of_several_moments_can_be_learned_from_together():
     torch.testing.assert_close(together, torch.stack(each).mean())
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_smoothed_labels_leave_a_share_of_the_answer_to_all_entities(smoothing: float):
+    facts = Facts.from_rows([(0, 0, 1, 0), (1, 1, 2, 1), (0, 0, 3, 2), (3, 1, 4, 3)])
+    graph = Graph(facts, Vocabulary.numbered(5, 2))
+    model, history = mixture(graph, label_smoothing=smoothing), History(facts, graph.vocabulary)
+    query, answer = Queries.one(0, 0, 5), torch.tensor([3])
+    model.prepare(facts, Facts.empty())
+    with torch.no_grad():
+        log_probability = model.score(query, history)[0]
+        loss = model.training_step(query, answer, history).loss
+    labels = torch.full((5,), smoothing / 5)
+    labels[answer] += 1 - smoothing
+    torch.testing.assert_close(loss, -(labels * log_probability).sum())
+
+
 def test_training_hides_some_entities():
     vocabulary = Vocabulary.numbered(100, 1)
     history = History(Facts.from_rows([(i, 0, (i + 1) % 100, 0) for i in range(100)]), vocabulary)

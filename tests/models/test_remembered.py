@@ -1,9 +1,16 @@
+from copy import deepcopy
+from typing import Any
+
+import pytest
 import torch
 from torch import nn
 
 from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.registry import model_class
 from titer.models.remembered import Remembered
 
 
@@ -46,3 +53,48 @@ def test_weights_whose_changes_cannot_be_seen_are_never_trusted():
         model = nn.Linear(1, 1)
     past, make, remembered = history(), Counter(), Remembered[int]()
     assert [remembered(model, past, make) for _ in range(2)] == [1, 2]
+
+
+def test_a_buffer_that_changes_or_is_replaced_makes_it_anew():
+    model, past, make, remembered = nn.BatchNorm1d(1), history(), Counter(), Remembered[int]()
+    assert [remembered(model, past, make) for _ in range(2)] == [1, 1]
+    assert model.running_mean is not None
+    model.running_mean.add_(1)
+    assert remembered(model, past, make) == 2
+    model.running_mean = torch.zeros(1)
+    assert remembered(model, past, make) == 3
+    model.running_mean = torch.zeros(1)  # as new as the one before it
+    assert remembered(model, past, make) == 4
+
+
+def test_a_tensor_of_elsewhere_counts_as_well():
+    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), Remembered[int]()
+    elsewhere = torch.zeros(1)
+    assert [remembered(model, past, make, also=(elsewhere,)) for _ in range(2)] == [1, 1]
+    elsewhere.add_(1)
+    assert remembered(model, past, make, also=(elsewhere,)) == 2
+
+
+def test_a_copy_remembers_nothing():
+    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), Remembered[int]()
+    assert remembered(model, past, make) == 1
+    assert deepcopy(remembered)(model, past, make) == 2
+    assert remembered(model, past, make) == 1
+
+
+MODELS = [("titer", {}), ("path_mixture", {}), ("path_mixture", {"names": False})]
+
+
+@pytest.mark.parametrize(("name", "settings"), MODELS)
+@torch.no_grad()
+def test_models_that_were_prepared_anew_do_not_score_as_before(name: str, settings: dict[str, Any]):
+    rows = [(0, 0, 1, 0), (1, 0, 2, 1), (2, 0, 3, 2), (3, 0, 0, 3), (3, 0, 2, 4), (2, 0, 0, 5)]
+    facts, vocabulary = Facts.from_rows(rows), Vocabulary.numbered(4, 1)
+    past, query = History(facts, vocabulary), Queries.one(3, 0, 9)
+    torch.manual_seed(0)
+    model = model_class(name)(vocabulary, TimeAxis(), model_class(name).Config(**settings)).eval()
+    model.prepare(facts.before(2), Facts.empty())
+    before = model.score(query, past)
+    model.prepare(facts, Facts.empty())
+    assert not torch.equal(model.score(query, past), before)
+    assert torch.equal(model.score(query, past), deepcopy(model).score(query, past))

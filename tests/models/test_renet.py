@@ -69,6 +69,26 @@ def test_the_latest_steps_of_the_world_are_read_together_with_those_of_the_subje
     torch.testing.assert_close(scores(active), scores([*active, (3, 1, 5, 7)]))
 
 
+def test_some_questions_of_training_do_without_their_subject_or_their_relation():
+    vocabulary = Vocabulary.numbered(400, 2)
+    config = RENetConfig(dim=4, local_steps=2, global_steps=2, dropout=0.0, question_dropout=0.25)
+    torch.manual_seed(0)
+    model = RENet(vocabulary, TimeAxis(), config)
+    expected = []
+    model.expected.register_forward_hook(lambda _, inputs, __: expected.append(inputs[0]))
+    everyone = torch.arange(400)
+    queries = Queries(everyone, torch.zeros_like(everyone), torch.full_like(everyone, 10))
+    history = History(Facts.from_rows(RECENT), vocabulary)
+    for training in (True, False):
+        model.train(training).scores_at(queries, 10, history)
+        subject, relation, _ = (expected.pop() == 0).split(4, dim=1)
+        missing = [int(part.all(dim=1).sum()) for part in (subject, relation)]
+        assert all(60 < count < 140 for count in missing) if training else missing == [0, 0]
+    # The others stay as they are.
+    rows = torch.ones(400, 4)
+    assert set(model.train()._sometimes(rows).flatten().tolist()) == {0.0, 1.0}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -6,9 +6,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from titer.errors import DataError
 from titer.graph.history import LAST_STEP, TIME_BITS, History
 from titer.graph.ledger import Ledger
 from titer.graph.ragged import spread
+
+MOST_PAIRS = 1 << (63 - TIME_BITS)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,12 @@ class Chronicle:
     def __init__(self, history: History):
         vocabulary = history.vocabulary
         self.num_entities, self.num_relations = vocabulary.num_entities, vocabulary.num_directed_relations
+        # Pairs (s, r) stand above the time in a key. If they fit, then (s, o, r) fits into a number as well.
+        if self.num_entities * self.num_relations >= MOST_PAIRS:
+            raise DataError(
+                f"entities x relations (and their inverses) must be below {MOST_PAIRS:,} for a chronicle of all facts; "
+                "leave out entities or relations without facts"
+            )
         key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
         subject, elapsed = key >> TIME_BITS, key & LAST_STEP
 

@@ -6,6 +6,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from titer.errors import DataError
 from titer.graph.history import LAST_STEP, TIME_BITS, History
 from titer.graph.ragged import spread
 
@@ -33,6 +34,8 @@ class Snapshots:
         self._first_of_step: list[int] = starts.tolist()
 
         # Edges, sorted by node.
+        if len(self._key) * self._num_relations * self._num_entities >= 1 << 63:
+            raise DataError("nodes x relations x entities is too large for snapshots; leave out some of the facts")
         self._fact = torch.unique(self._code(node, relation, object))
         self.node = self._fact // (self._num_entities * self._num_relations)
         self.relation = self._fact // self._num_entities % self._num_relations

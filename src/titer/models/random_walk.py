@@ -25,7 +25,7 @@ class RandomWalkConfig:
     num_walks: int = 1000
     """How many walks are drawn for a question."""
     seed: int = 0
-    """Seed of the walks. A question gets the same walks in whatever batch it comes."""
+    """Seed of the walks; ``training.seed`` is not read. A question gets the same walks in whatever batch it comes."""
 
     def __post_init__(self) -> None:
         if min(self.num_steps, self.num_edges, self.num_walks) < 1:
@@ -60,7 +60,8 @@ class RandomWalk(Model):
         asked = queries.time.repeat_interleave(walks)  # (queries * walks,)
         walk = torch.arange(walks, device=asked.device).repeat(len(queries))
         relation_of = queries.relation.repeat_interleave(walks)
-        stream = _mix(_mix(_mix(_mix(walk + self.config.seed) ^ entity_of) ^ relation_of) ^ asked)
+        walk = walk + (self.config.seed << 32)  # no walk of another seed has the same number
+        stream = _mix(_mix(_mix(_mix(walk) ^ entity_of) ^ relation_of) ^ asked)
         entity, time, steps = entity_of, asked, []
         for step in range(self.config.num_steps):
             # Edges up to the node's time, but never at the question's own: latest() is strict, hence the + 1.

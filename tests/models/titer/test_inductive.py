@@ -1,8 +1,12 @@
 """The inductive mean against a plain loop over time."""
 
+from typing import Any
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
@@ -111,3 +115,30 @@ def test_the_inductive_mean_changes_forecasts_about_untrained_subjects_only():
     assert not torch.allclose(with_mean, without)
     with_mean, without = (model.score(about_old, history) for model in models)
     torch.testing.assert_close(with_mean, without)
+
+
+class Work(TorchDispatchMode):
+    """Counts the numbers that are computed; a change in place also hands back what it leaves alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if not func.overloadpacket.__name__.endswith("_"):
+            self.count += sum(part.numel() for part in tree_leaves(made) if isinstance(part, torch.Tensor))
+        return made
+
+
+def test_a_busy_newcomer_is_no_more_work_than_its_facts():
+    vocabulary, table = Vocabulary.numbered(2, 1), torch.ones(1, DIM)
+    means, known = torch.ones(2, DIM), torch.ones(2)
+
+    def work(appearances: int) -> int:
+        history = History(Facts.from_rows([(0, 0, 1, time) for time in range(appearances)]), vocabulary)
+        with Work() as counter:
+            InductiveTable(table, torch.tensor([True]), means, known, history, 0.1)
+        return counter.count
+
+    assert work(800) < 2.5 * work(400)

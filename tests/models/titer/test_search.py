@@ -191,6 +191,12 @@ def test_a_single_walk_has_no_others_to_be_measured_against():
         TITerConfig(baseline="other_walks")
 
 
+@pytest.mark.parametrize("dropout", [-0.1, 1.0])
+def test_leaving_out_everything_is_refused(dropout: float):
+    with pytest.raises(ConfigError, match=r"model\.dropout"):
+        TITerConfig(dropout=dropout)
+
+
 def test_an_entity_without_any_past_answers_with_itself():
     vocabulary = Vocabulary.numbered(3, 1)
     model = TITer(vocabulary, TimeAxis(), TITerConfig(**SMALL)).eval()
@@ -211,3 +217,17 @@ def test_an_entity_that_came_after_training_is_asked_and_answered(inductive_mean
     assert scores.shape == (2, 3)
     assert float(scores[0, 2]) > float("-inf")
     assert float(scores[1, 0]) > float("-inf")
+
+
+@torch.no_grad()
+def test_shares_sum_to_one_also_where_probabilities_are_too_small_for_a_number():
+    facts = Facts.from_rows([(0, 0, 1, 0), (0, 0, 2, 1), (0, 0, 1, 2), (1, 0, 2, 1), (0, 0, 3, 3), (2, 0, 3, 1)])
+    graph, query = Graph(facts, Vocabulary.numbered(4, 1)), Queries.one(0, 0, 5)
+    model, history = make(graph), History(facts, graph.vocabulary)
+    for parameter in model.policy.parameters():
+        parameter.mul_(30)
+    scores = model.score(query, history)[0]
+    hopeless = torch.nonzero((scores > -math.inf) & (scores < -800))[:, 0].tolist()
+    assert hopeless
+    for answer in hopeless:
+        assert sum(item.share for item in model.explain(query, answer, history)) == pytest.approx(1)

@@ -93,7 +93,7 @@ class PathMixture(Model):
         return scores
 
     def _weights(self, asked: Asked) -> list[Weights]:
-        return [mixture(asked, self._trained(asked.history)) for mixture in self.mixtures]
+        return [mixture(asked, self.trained) for mixture in self.mixtures]
 
     def _weights_of_one(self, asked: Asked) -> list[Weights]:
         """The weights for one question, whose answers are mostly explained one after the other."""
@@ -107,10 +107,6 @@ class PathMixture(Model):
         """The logarithm of the mean of the members' probabilities."""
         each = torch.stack([member.log_probability() for member in weights])
         return torch.logsumexp(each, dim=0) - math.log(len(weights))
-
-    def _trained(self, history: History) -> Tensor:
-        """Who appears in training, among all entities of a history that may know later ones."""
-        return nn.functional.pad(self.trained, (0, history.vocabulary.num_entities - len(self.trained)))
 
     @staticmethod
     def _by_time(queries: Queries, history: History) -> Iterator[tuple[Tensor, Asked]]:

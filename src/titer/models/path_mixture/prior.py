@@ -72,11 +72,13 @@ class Prior(nn.Module):
             activity, has_past = asked.chronicle.activity.features_of(ids, asked.elapsed)
             if self.fit is None:
                 return Everyone(activity, has_past, None, None, None)
-            return Everyone(activity, has_past, *self.fit.describe(asked, has_past & trained))
+            # The history may know entities that came after training.
+            usable = has_past & nn.functional.pad(trained, (0, asked.num_entities - len(trained)))
+            return Everyone(activity, has_past, *self.fit.describe(asked, usable))
 
         if torch.is_grad_enabled() or self.training:
             return look()
-        return self._everyone(self, asked.history, look, asked.time)
+        return self._everyone(self, asked.history, look, asked.time, also=(trained,))
 
 
 class Usual(nn.Module):

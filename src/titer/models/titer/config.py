@@ -102,9 +102,11 @@ class TITerConfig:
         for name in (*positive, "num_snapshots", "num_rollouts", "beam_size", "time_scale"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"model.{name} must be positive, not {getattr(self, name)}")
-        for name in ("discount", "entropy_decay", "mu", "dropout"):
+        for name in ("discount", "entropy_decay", "mu"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"model.{name} must lie between 0 and 1, not at {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
         if self.entropy_weight < 0:
             raise ConfigError("model.entropy_weight must not be negative")
         for name, known in (

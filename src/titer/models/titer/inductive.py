@@ -60,8 +60,8 @@ class InductiveTable:
         first = torch.searchsorted(entity, entity)
         turn = torch.arange(len(entity), device=entity.device) - first
         state = torch.empty_like(mean)
-        for step in range(int(turn.max()) + 1 if len(turn) else 0):
-            now = torch.nonzero(turn == step)[:, 0]
+        appearances = turn.argsort(stable=True).split(torch.bincount(turn).tolist())
+        for step, now in enumerate(appearances):
             before = base[entity[now]] if step == 0 else state[now - 1]
             state[now] = self.mu * before + (1 - self.mu) * mean[now]
         return state

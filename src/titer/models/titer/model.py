@@ -185,16 +185,15 @@ class TITer(Model):
         found = torch.nonzero((ends == answer) & (total > -math.inf))[:, 0]
         found = found[total[found].argsort(descending=True, stable=True)]
         paths: dict[tuple[Edge, ...], tuple[float, tuple[dict[str, float], ...]]] = {}
-        for place in found.tolist():
+        # The probabilities themselves may all be too small for a number; what each is of their sum is not.
+        for place, share in zip(found.tolist(), total[found].double().softmax(dim=0).tolist(), strict=True):
             path, numbers = self._trace(steps, place, int(query.subject))
             # Staying earlier or later makes no other path.
-            probability = paths[path][0] if path in paths else 0.0
-            kept = paths[path][1] if path in paths else numbers
-            paths[path] = (probability + math.exp(float(total[place])), kept)
-        whole = sum(probability for probability, _ in paths.values())
+            earlier, kept = paths.get(path, (0.0, numbers))
+            paths[path] = (earlier + share, kept)
         evidence = [
-            Evidence(path, probability / whole, "" if path else "the question's own subject, without a step", numbers)
-            for path, (probability, numbers) in paths.items()
+            Evidence(path, share, "" if path else "the question's own subject, without a step", numbers)
+            for path, (share, numbers) in paths.items()
         ]
         return sorted(evidence, key=lambda item: item.share, reverse=True)[:limit]
 
