@@ -19,7 +19,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.registry import model_class
-from titer.models.sampled import plain_sampled_dots, sampled_dots
+from titer.models.titer.sampled import plain_sampled_dots, sampled_dots
 from titer.training.config import Config
 from titer.training.run import Run
 from training.tiny_model import TinyModel

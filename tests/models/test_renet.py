@@ -13,7 +13,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.graph_layers import RelationalConvolution
+from titer.models.common.graph_layers import RelationalConvolution
 from titer.models.renet.config import RENetConfig
 from titer.models.renet.model import RENet
 from titer.models.renet.neighbourhood import Neighbourhood

@@ -8,7 +8,7 @@ from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.embedding import EmbeddingConfig
+from titer.models.common.embedding import EmbeddingConfig
 from titer.models.ta_distmult import SIGNS, TADistMult, signs_of_dates
 
 

@@ -21,7 +21,7 @@ from titer.forecasting.what_if import AnyFact, Change, WhatIf, compare
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model
-from titer.models.evidence import grouped_evidence
+from titer.models.common.evidence import grouped_evidence
 from titer.training.run import Run
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from titer.errors import ConfigError
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
-from titer.models.entities import only_heard_of, with_newcomers
+from titer.models.common.entities import only_heard_of, with_newcomers
 from titer.models.registry import register
 
 NOT_IN_HISTORY = -100.0

@@ -10,7 +10,7 @@ from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Edge, Evidence, Model
-from titer.models.entities import only_heard_of
+from titer.models.common.entities import only_heard_of
 from titer.models.registry import register
 
 

@@ -9,7 +9,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.embedding import EmbeddingConfig, EmbeddingModel, small_embedding
+from titer.models.common.embedding import EmbeddingConfig, EmbeddingModel, small_embedding
 from titer.models.registry import register
 
 SIGNS = "0123456789-"

@@ -45,7 +45,7 @@ class TrainingConfig:
     cuda_graph: bool = True
     """Whether to replay recorded steps on a GPU, for models that can be recorded."""
     seed: int = 0
-    """Seed of everything that is random."""
+    """Seed of everything that is random in training."""
     device: str = "auto"
     """``cpu``, ``cuda``, ``cuda:1`` …; ``auto`` takes a GPU where there is one."""
 

@@ -13,14 +13,14 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Edge, Evidence, Model, StepResult
-from titer.models.other_answers import OtherAnswers
+from titer.models.common.other_answers import OtherAnswers
+from titer.models.common.remembered import Remembered
 from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import Paths
 from titer.models.registry import register
-from titer.models.remembered import Remembered
 
 LEAST_LOG_PROBABILITY = -30.0
 PRIOR = "what is usual for this question, apart from any path"

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from titer.graph.ledger import NUM_FEATURES
+from titer.models.common.remembered import Remembered
 from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import Table
-from titer.models.remembered import Remembered
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.graph.snapshots import Snapshots
-from titer.models.by_time import ByTimeModel
-from titer.models.entities import with_newcomers
-from titer.models.graph_layers import max_over
+from titer.models.common.by_time import ByTimeModel
+from titer.models.common.entities import with_newcomers
+from titer.models.common.graph_layers import max_over
 from titer.models.registry import register
 from titer.models.renet.config import RENetConfig
 from titer.models.renet.neighbourhood import Neighbourhood

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from titer.graph.ragged import segment_softmax, spread
 from titer.graph.snapshots import Snapshots
-from titer.models.graph_layers import RelationalConvolution, mean_over
+from titer.models.common.graph_layers import RelationalConvolution, mean_over
 from titer.models.renet.config import RENetConfig
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from titer.graph.snapshots import Snapshots
-from titer.models.graph_layers import sum_over
+from titer.models.common.graph_layers import sum_over
 from titer.models.tango.config import TANGOConfig
 
 

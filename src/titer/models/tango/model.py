@@ -9,8 +9,8 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.by_time import ByTimeModel
-from titer.models.entities import with_newcomers
+from titer.models.common.by_time import ByTimeModel
+from titer.models.common.entities import with_newcomers
 from titer.models.registry import register
 from titer.models.tango.config import TANGOConfig
 from titer.models.tango.flow import Flow

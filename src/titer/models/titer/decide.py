@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from titer.kernels import triton_is_installed
-from titer.models.sampled import sampled_dots
+from titer.models.titer.sampled import sampled_dots
 
 MOST_FUSED_ACTIONS = 128
 """A kernel holds all actions of a walk at once."""

@@ -12,9 +12,9 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
-from titer.models.entities import only_heard_of
+from titer.models.common.entities import only_heard_of
+from titer.models.common.remembered import Remembered
 from titer.models.registry import register
-from titer.models.remembered import Remembered
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.decide import Decision, decide, gumbel_noise
 from titer.models.titer.inductive import InductiveTable, co_occurrences, relation_means

@@ -10,8 +10,8 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Evidence, Model, StepResult
-from titer.models.entities import only_heard_of, with_newcomers
-from titer.models.other_answers import OtherAnswers
+from titer.models.common.entities import only_heard_of, with_newcomers
+from titer.models.common.other_answers import OtherAnswers
 from titer.models.registry import register
 from titer.models.xerte.attention import Attention, Embeddings, TimeEncoding
 from titer.models.xerte.config import XERTEConfig

@@ -14,8 +14,8 @@ from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model, StepResult
-from titer.models.entities import only_heard_of, with_newcomers
-from titer.models.other_answers import OtherAnswers
+from titer.models.common.entities import only_heard_of, with_newcomers
+from titer.models.common.other_answers import OtherAnswers
 
 
 @dataclass(frozen=True)

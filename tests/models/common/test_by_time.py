@@ -6,7 +6,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.by_time import ByTimeModel
+from titer.models.common.by_time import ByTimeModel
 
 VOCABULARY = Vocabulary.numbered(4, 1)
 FACTS = Facts.from_rows([(0, 0, 1, 5), (0, 0, 2, 5), (0, 0, 3, 6)])

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from titer.models.sampled import plain_sampled_dots, sampled_dots
+from titer.models.titer.sampled import plain_sampled_dots, sampled_dots
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 

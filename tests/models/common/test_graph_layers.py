@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from titer.models.graph_layers import RelationalConvolution, max_over, mean_over, sum_over
+from titer.models.common.graph_layers import RelationalConvolution, max_over, mean_over, sum_over
 
 
 @given(targets=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 9))

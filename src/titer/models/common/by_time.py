@@ -13,8 +13,8 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model, StepResult
-from titer.models.entities import only_heard_of
-from titer.models.other_answers import OtherAnswers
+from titer.models.common.entities import only_heard_of
+from titer.models.common.other_answers import OtherAnswers
 
 
 class ByTimeModel(Model):

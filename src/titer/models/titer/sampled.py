@@ -33,7 +33,7 @@ class _SampledDots(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(x, table, rows)
         if _use_triton(x):
-            from titer.models import sampled_triton
+            from titer.models.titer import sampled_triton
 
             return sampled_triton.forward(x, table, rows)
         if x.is_cuda or x.dtype != torch.float32:
@@ -46,7 +46,7 @@ class _SampledDots(torch.autograd.Function):
         x, table, rows = ctx.saved_tensors
         gradient = gradients[0].contiguous()
         if _use_triton(x):
-            from titer.models import sampled_triton
+            from titer.models.titer import sampled_triton
 
             return *sampled_triton.backward(x, table, rows, gradient), None
         if x.is_cuda or x.dtype != torch.float32:

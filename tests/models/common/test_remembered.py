@@ -10,8 +10,8 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.common.remembered import Remembered
 from titer.models.registry import model_class
-from titer.models.remembered import Remembered
 
 
 def history() -> History:

@@ -5,7 +5,7 @@ from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.entities import only_heard_of, with_newcomers
+from titer.models.common.entities import only_heard_of, with_newcomers
 
 TRAINED = 3
 FACTS = Facts.from_rows([(0, 0, 1, -4), (0, 0, 3, 2), (4, 0, 0, 5)])

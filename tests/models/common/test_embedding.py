@@ -11,7 +11,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.embedding import PeriodConfig
+from titer.models.common.embedding import PeriodConfig
 from titer.models.registry import model_class
 from titer.models.ttranse import TTransE, TTransEConfig
 
