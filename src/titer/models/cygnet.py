@@ -15,6 +15,7 @@ from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
 from titer.models.common.entities import only_heard_of, with_newcomers
+from titer.models.common.settings import check_at_least_one, check_partial, check_positive
 from titer.models.registry import register
 
 NOT_IN_HISTORY = -100.0
@@ -37,14 +38,11 @@ class CyGNetConfig:
     """Share of the question's embedding that is left out in training."""
 
     def __post_init__(self) -> None:
-        if self.dim < 1:
-            raise ConfigError(f"model.dim must be at least 1, not {self.dim}")
+        check_at_least_one(self, "dim")
+        check_positive(self, "copy_range")
+        check_partial(self, "dropout")
         if not 0 < self.copy_weight < 1:
             raise ConfigError(f"model.copy_weight must lie between 0 and 1, not at {self.copy_weight}")
-        if self.copy_range <= 0:
-            raise ConfigError(f"model.copy_range must be positive, not {self.copy_range}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
 
 
 @register

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common.embedding import EmbeddingConfig, EmbeddingModel, small_embedding
+from titer.models.common.settings import check_positive, check_share
 from titer.models.registry import register
 
 
@@ -25,10 +25,8 @@ class DESimplEConfig(EmbeddingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.temporal_share <= 1:
-            raise ConfigError(f"model.temporal_share must lie between 0 and 1, not {self.temporal_share}")
-        if self.time_scale <= 0:
-            raise ConfigError(f"model.time_scale must be positive, not {self.time_scale}")
+        check_share(self, "temporal_share")
+        check_positive(self, "time_scale")
 
 
 @register

@@ -11,6 +11,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Edge, Evidence, Model
 from titer.models.common.entities import only_heard_of
+from titer.models.common.settings import check_at_least_one
 from titer.models.registry import register
 
 
@@ -28,8 +29,7 @@ class RandomWalkConfig:
     """Seed of the walks; ``training.seed`` is not read. A question gets the same walks in whatever batch it comes."""
 
     def __post_init__(self) -> None:
-        if min(self.num_steps, self.num_edges, self.num_walks) < 1:
-            raise ConfigError("num_steps, num_edges and num_walks of random_walk must be at least 1")
+        check_at_least_one(self, "num_steps", "num_edges", "num_walks")
         if not 0 <= self.seed < 1 << 31:
             raise ConfigError(f"the seed of random_walk must lie between 0 and 2^31, not at {self.seed}")
 

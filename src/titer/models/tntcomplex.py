@@ -7,10 +7,10 @@ from torch import Tensor
 
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common.embedding import EmbeddingModel, PeriodConfig, small_embedding
+from titer.models.common.settings import check_not_negative
 from titer.models.registry import register
 
 
@@ -25,9 +25,7 @@ class TNTComplExConfig(PeriodConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("embedding_penalty", "smoothness_penalty"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"model.{name} must not be negative, as {getattr(self, name)} is")
+        check_not_negative(self, "embedding_penalty", "smoothness_penalty")
 
 
 @register

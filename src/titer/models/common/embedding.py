@@ -10,12 +10,12 @@ from torch.nn import functional
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model, StepResult
 from titer.models.common.entities import only_heard_of, with_newcomers
 from titer.models.common.other_answers import OtherAnswers
+from titer.models.common.settings import check_at_least_one, check_partial
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,8 @@ class EmbeddingConfig:
     """Share of a question's vector that is left out in training."""
 
     def __post_init__(self) -> None:
-        if self.dim < 1:
-            raise ConfigError(f"model.dim must be at least 1, not {self.dim}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
+        check_at_least_one(self, "dim")
+        check_partial(self, "dropout")
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,7 @@ class PeriodConfig(EmbeddingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_periods < 1:
-            raise ConfigError(f"model.num_periods must be at least 1, not {self.num_periods}")
+        check_at_least_one(self, "num_periods")
 
 
 def small_embedding(num_embeddings: int, dim: int) -> nn.Embedding:

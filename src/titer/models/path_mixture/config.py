@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from titer.errors import ConfigError
+from titer.models.common.settings import check_at_least_one, check_partial
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,6 @@ class PathMixtureConfig:
     """Share of the target that is spread over all entities."""
 
     def __post_init__(self) -> None:
-        for name in ("members", "first_edges", "second_edges", "same_edges", "state_edges"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("dim", "relation_dim", "hidden_dim", "rank"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("dropout", "entity_dropout", "label_smoothing"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 0 and below 1, not {getattr(self, name)}")
+        check_at_least_one(self, "members", "first_edges", "second_edges", "same_edges", "state_edges")
+        check_at_least_one(self, "dim", "relation_dim", "hidden_dim", "rank")
+        check_partial(self, "dropout", "entity_dropout", "label_smoothing")

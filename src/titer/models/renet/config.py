@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from titer.errors import ConfigError
+from titer.models.common.settings import check_at_least_one, check_partial
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,7 @@ class RENetConfig:
     history is read: else these learn the training facts by heart."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "layers", "block", "attention_dim", "local_steps", "global_steps"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
+        check_at_least_one(self, "dim", "layers", "block", "attention_dim", "local_steps", "global_steps")
+        check_partial(self, "dropout", "question_dropout")
         if self.dim % self.block:
             raise ConfigError(f"model.block must divide model.dim, which {self.block} does not with {self.dim}")
-        for name in ("dropout", "question_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 0 and below 1, not {getattr(self, name)}")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from titer.errors import ConfigError
+from titer.models.common.settings import check_at_least_one, check_not_negative, check_one_of, check_partial
 
 SOLVERS = ("euler", "midpoint", "rk4")
 
@@ -25,12 +25,7 @@ class TANGOConfig:
     """Share of the question that is left out in training, before and after the decoder."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "steps", "layers"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
-        if self.jump < 0:
-            raise ConfigError(f"model.jump must not be negative, as {self.jump} is")
-        if self.solver not in SOLVERS:
-            raise ConfigError(f"model.solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
+        check_at_least_one(self, "dim", "steps", "layers")
+        check_not_negative(self, "jump")
+        check_one_of(self, "solver", SOLVERS)
+        check_partial(self, "dropout")

@@ -4,6 +4,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from titer.errors import ConfigError
+from titer.models.common.settings import (
+    check_at_least_one,
+    check_not_negative,
+    check_one_of,
+    check_partial,
+    check_positive,
+    check_share,
+)
 
 ACTIVATIONS = ("cos", "sigmoid", "tanh", "relu")
 BASELINES = ("standardised", "moving_average", "other_walks")
@@ -98,26 +106,16 @@ class TITerConfig:
     }
 
     def __post_init__(self) -> None:
-        positive = ("path_length", "num_edges", "entity_dim", "time_dim", "relation_dim", "state_dim", "hidden_dim")
-        for name in (*positive, "num_snapshots", "num_rollouts", "beam_size", "time_scale"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"model.{name} must be positive, not {getattr(self, name)}")
-        for name in ("discount", "entropy_decay", "mu"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"model.{name} must lie between 0 and 1, not at {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
-        if self.entropy_weight < 0:
-            raise ConfigError("model.entropy_weight must not be negative")
-        for name, known in (
-            ("time_activation", ACTIVATIONS),
-            ("baseline", BASELINES),
-            ("entropy_decays_per", PERIODS),
-            ("initialisation", INITIALISATIONS),
-        ):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"model.{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
-
+        sizes = ("entity_dim", "time_dim", "relation_dim", "state_dim", "hidden_dim")
+        check_at_least_one(self, "path_length", "num_edges", *sizes, "num_snapshots", "num_rollouts", "beam_size")
+        check_positive(self, "time_scale")
+        check_share(self, "discount", "entropy_decay", "mu")
+        check_partial(self, "dropout")
+        check_not_negative(self, "entropy_weight")
+        check_one_of(self, "time_activation", ACTIVATIONS)
+        check_one_of(self, "baseline", BASELINES)
+        check_one_of(self, "entropy_decays_per", PERIODS)
+        check_one_of(self, "initialisation", INITIALISATIONS)
         if self.baseline == "other_walks" and self.num_rollouts < 2:
             raise ConfigError("model.baseline other_walks needs model.num_rollouts to be at least 2")
 

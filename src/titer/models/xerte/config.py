@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from titer.errors import ConfigError
+from titer.models.common.settings import check_at_least_one, check_partial, check_share
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,9 @@ class XERTEConfig:
     def __post_init__(self) -> None:
         if not self.num_edges or min(self.num_edges) < 1:
             raise ConfigError(f"model.num_edges must be one positive number for each step, not {list(self.num_edges)}")
-        for name in ("kept_edges", "entity_dim", "time_dim", "attention_dim"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
-        if not 0 <= self.gamma <= 1:
-            raise ConfigError(f"model.gamma must lie between 0 and 1, not at {self.gamma}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout must be at least 0 and below 1, not {self.dropout}")
+        check_at_least_one(self, "kept_edges", "entity_dim", "time_dim", "attention_dim")
+        check_share(self, "gamma")
+        check_partial(self, "dropout")
 
     @property
     def node_dim(self) -> int:
