@@ -19,7 +19,7 @@ from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.names import phrases_of, words_of
-from titer.models.path_mixture.paths import NUM_KNOTS, of_age
+from titer.models.path_mixture.paths import NUM_KNOTS, Direct, of_age
 from titer.models.path_mixture.prior import Fit
 
 SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 8, "second_edges": 8}
@@ -288,6 +288,35 @@ def test_training_hides_some_entities():
     hidden = (fit.train()._embeddings(asked, usable) == 0).all(dim=1).sum()
     assert 30 < int(hidden) < 70
     assert not bool((fit.eval()._embeddings(asked, usable) == 0).all(dim=1).any())
+
+
+def test_a_past_fact_weighs_what_the_formula_says():
+    torch.manual_seed(0)
+    direct = Direct(4)
+    with torch.no_grad():
+        for parameter in direct.parameters():
+            parameter.normal_()
+    asked, past = torch.cartesian_prod(torch.arange(4), torch.arange(4)).unbind(dim=1)
+    for r, other, found in zip(asked.tolist(), past.tolist(), direct.coefficients(asked, past), strict=True):
+        weight = direct.pair.weight[r, other] + direct.asked.weight[r] + direct.past.weight[other]
+        if r == other:
+            weight = weight + direct.same + direct.same_at
+        torch.testing.assert_close(found, weight.exp())
+
+
+@given(graph=graphs(), time=st.integers(0, LAST_TIME))
+def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, time: int):
+    fit = fit_of(mixture(graph, names=False, state_edges=3))
+    history, everyone = History(graph.facts, graph.vocabulary), torch.arange(graph.vocabulary.num_entities)
+    asked = Asked(everyone[:1], everyone[:1], time, history)
+    edges = history.latest(everyone, torch.full_like(everyone, time), 3)
+    with torch.inference_mode():
+        _, states, _ = fit.describe(asked, torch.ones_like(everyone, dtype=torch.bool))
+        for entity, state in enumerate(states):
+            known = edges.mask[entity]
+            each = fit.entity(edges.object[entity][known]) + fit.relation(edges.relation[entity][known])
+            expected = torch.tanh(fit.state(each.mean(dim=0))) if len(each) else torch.zeros_like(state)
+            torch.testing.assert_close(state, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_function_of_age_goes_through_its_knots():

@@ -72,6 +72,14 @@ def test_notes_stand_with_the_label_of_their_result(render: ModuleType):
     assert render.notes(rows) == ["- renet/wiki: ran out of time"]
 
 
+def test_every_result_has_its_command_and_what_it_took(render: ModuleType):
+    rows = {"renet/wiki": [result("renet/wiki", 0.5, gpu_gigabytes=4.52)], "titer/wiki": [result("titer/wiki", 0.6)]}
+    found = render.commands(rows)
+    took = ["50.00", "an abacus", "7", "4.5 GB", "`titer reproduce renet/wiki`"]
+    assert cells(found, "renet/wiki, seed 0")[1:] == took
+    assert cells(found, "titer/wiki, seed 0")[4] == "–"
+
+
 def test_sizes_are_those_counted_beside_the_papers(render: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(render, "COUNTS", tmp_path)
     size = {"parameters": 5_000_000, "multiply_adds_per_step": 1_000_000, "multiply_adds_per_question": 2_000_000}

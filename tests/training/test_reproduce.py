@@ -56,13 +56,15 @@ def test_the_four_benchmarks_have_the_papers_settings():
 QUICK = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.beam_size=5"]
 
 
-def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path):
+def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("titer.training.train.most_memory", lambda _device: {"gpu_gigabytes": 1.5})
     words = ["reproduce", "titer/small-world", "--results", tmp_path / "results"]
     shown = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK)
     row = json.loads((tmp_path / "results" / "quick-seed3.json").read_text())
     assert set(row) >= FIELDS
     assert (row["seed"], row["model"], row["split"]) == (3, "titer", "test")
     assert row["config"]["model"]["beam_size"] == 5
+    assert row["gpu_gigabytes"] == 1.5
     assert 0 <= row["calibration"]["expected_calibration_error"] <= 1
     assert row["command"].startswith("titer reproduce titer/small-world --seed 3")
     assert f"{100 * row['metrics']['mrr']:.2f}" in shown
