@@ -18,7 +18,7 @@ from pathlib import Path
 
 import httpx2
 
-from titer.training.run import Run
+from titer.runs.run import Run
 
 
 async def client(url: str, questions: list[dict[str, object]], until: float, seconds: list[float]) -> None:

@@ -1,6 +1,6 @@
 """How many questions a model trains on and answers in a second, what set-up takes, and how much memory.
 
-    python benchmarks/speed.py data/ICEWS14 --config configs/titer/icews14.toml
+    python benchmarks/speed.py data/ICEWS14 --config src/titer/configs/titer/icews14.toml
 
 Training is measured over whole epochs after the first; testing with the inductive mean, over the test split. Set-up is
 everything before the first training step, and recording that step on a GPU.
@@ -52,8 +52,8 @@ def main() -> None:
     model.to(device)
     indexing = time.perf_counter()
     history = History(dataset.train, dataset.vocabulary).to(device)
-    stepper = make_stepper(model, *Queries.about(dataset.train, dataset.vocabulary), history, config.training)
-    size, by_time = config.training.batch_size, model.batches_share_their_time
+    stepper = make_stepper(model, *Queries.from_facts(dataset.train, dataset.vocabulary), history, config.training)
+    size, by_time = config.training.batch_size, model.batch_by_time
     batches = shuffled_batches(stepper.queries, size, by_time=by_time)
     if model.has_static_shapes:
         batches = [rows for rows in batches if len(rows) == size]  # the last one would not be replayed

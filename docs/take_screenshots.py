@@ -24,7 +24,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures"
 CONFIG = DOCS.parent / "configs" / "path_mixture" / "small-world.toml"
-WIDTH, TALLEST, MOST_BYTES = 1000, 1500, 250_000
+WIDTH, TALLEST, MAX_BYTES = 1000, 1500, 250_000
 TITER = (sys.executable, "-m", "titer")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -58,8 +58,8 @@ def take(page: Page, name: str, tallest: int = TALLEST) -> None:
     height = min(tallest, page.evaluate("document.documentElement.scrollHeight"))
     page.screenshot(path=path, full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
     size = path.stat().st_size
-    if size > MOST_BYTES:
-        raise SystemExit(f"{path} has {size:,} bytes; {MOST_BYTES:,} are the most")
+    if size > MAX_BYTES:
+        raise SystemExit(f"{path} has {size:,} bytes; {MAX_BYTES:,} are the most")
     print(f"{path}: {WIDTH} x {height}, {size:,} bytes")
 
 

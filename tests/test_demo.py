@@ -9,8 +9,8 @@ from titer.data.small_world import SmallWorld
 from titer.evaluation.evaluate import evaluate
 from titer.evaluation.planted import PlantedResult, evaluate_planted, share_of_causes_found
 from titer.models.base import Model
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.train import train
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 SETTINGS = {

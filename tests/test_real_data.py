@@ -37,7 +37,7 @@ def test_a_random_walk_reaches_less_than_counting(datasets_folder: Path):
 
 def test_ranking_dense_scores_of_icews14_takes_under_ten_seconds(datasets_folder: Path):
     dataset = load_dataset(datasets_folder / "ICEWS14")
-    queries, answers = Queries.about(dataset.test, dataset.vocabulary)
+    queries, answers = Queries.from_facts(dataset.test, dataset.vocabulary)
     assert len(queries) == 26_444
     scores = torch.rand(256, dataset.vocabulary.num_entities)
     started = time.perf_counter()

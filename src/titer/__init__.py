@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from titer.graph.history import History
     from titer.models.base import Evidence, Model, Queries
     from titer.models.registry import register
-    from titer.training.run import Run
-    from titer.training.train import train
+    from titer.runs.run import Run
+    from titer.runs.train import train
 
 __version__ = "0.1.0"
 
@@ -37,7 +37,7 @@ _HOME = {
     "Protocol": "titer.evaluation.protocol",
     "Queries": "titer.models.base",
     "Question": "titer.forecasting.question",
-    "Run": "titer.training.run",
+    "Run": "titer.runs.run",
     "TimeAxis": "titer.data.time_axis",
     "TimeUnit": "titer.data.time_axis",
     "TiterError": "titer.errors",
@@ -45,7 +45,7 @@ _HOME = {
     "evaluate": "titer.evaluation.evaluate",
     "load_dataset": "titer.data.load",
     "register": "titer.models.registry",
-    "train": "titer.training.train",
+    "train": "titer.runs.train",
 }
 
 __all__ = [  # noqa: RUF022 - in the order in which a newcomer meets them

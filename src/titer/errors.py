@@ -45,3 +45,7 @@ class UnknownFactError(TiterError):
     def __init__(self, message: str, suggestions: list[str]):
         self.suggestions = suggestions
         super().__init__("\n  ".join([f"{message}\nDid you mean:", *suggestions]) if suggestions else message)
+
+
+class MissingPackageError(TiterError):
+    """An optional package is needed and not installed."""

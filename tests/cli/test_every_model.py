@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from titer.cli.main import app
 from titer.data.dataset import Dataset
+from titer.data.dataset_folder import save_dataset
 from titer.data.split import split_by_fraction
-from titer.data.store import save_dataset
 from titer.errors import NoEvidenceError
 from titer.models.registry import BUILT_IN, model_class
+from titer.runs.run import Run
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
-from titer.training.run import Run
 
 DAYS = 20
 WHOM = ("Aldoria", "hold talks with")

@@ -24,10 +24,10 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
 from titer.models.recurrency import Recurrency
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.run import Run
 from titer.training.temperature import fit_temperature
-from titer.training.train import train
 
 EVERYTHING_UNKNOWN = [UNREACHED] * 3
 
@@ -72,7 +72,7 @@ def test_evaluation_measures_it_whatever_the_filter_and_the_batch(world_data: Da
     model = Recurrency(world_data.vocabulary, world_data.axis)
     found = evaluate(model, world_data, "valid").to_dict()["calibration"]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    queries, answers = Queries.about(world_data.valid, world_data.vocabulary)
+    queries, answers = Queries.from_facts(world_data.valid, world_data.vocabulary)
     scores = model.score(queries, History(world_data.facts, world_data.vocabulary))
     row, entity = TrueAnswers(world_data.facts, world_data.vocabulary).of(queries)
     for one, other in zip(row.tolist(), entity.tolist(), strict=True):

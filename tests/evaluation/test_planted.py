@@ -15,16 +15,16 @@ PLANTED = ["chain", "consequence", "latecomer", "recurring"]
 
 
 class Initiate(Model):
-    """Knows every answer, and the first ``most_causes`` of the causes of every fact."""
+    """Knows every answer, and the first ``max_causes`` of the causes of every fact."""
 
     name = "initiate"
 
-    def __init__(self, world: SmallWorld, most_causes: int = 2):
+    def __init__(self, world: SmallWorld, max_causes: int = 2):
         super().__init__(world.dataset.vocabulary, world.dataset.axis)
         facts = list(world.dataset.facts)
         self.reasons: dict[tuple[int, int, int, int], tuple[Edge, ...]] = {}
         for (s, r, o, t), causes in zip(facts, world.causes, strict=True):
-            edges = [Edge(*facts[cause]) for cause in causes[:most_causes]]
+            edges = [Edge(*facts[cause]) for cause in causes[:max_causes]]
             self.reasons[s, r, o, t] = tuple(edges)
             self.reasons[o, self.vocabulary.inverse(r), s, t] = tuple(self.turned(edge) for edge in edges)
 
@@ -57,7 +57,7 @@ def test_who_knows_all_finds_every_answer_and_every_cause(world: SmallWorld, spl
 
 
 def test_a_chain_is_explained_only_by_both_of_its_causes(world: SmallWorld):
-    results = evaluate_planted(Initiate(world, most_causes=1), world)
+    results = evaluate_planted(Initiate(world, max_causes=1), world)
     assert results["chain"].ranked_first > 0
     assert results["chain"].causes_found == 0
     assert all(results[kind].causes_found == results[kind].ranked_first for kind in PLANTED if kind != "chain")

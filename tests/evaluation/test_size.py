@@ -19,9 +19,9 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.registry import model_class
-from titer.models.titer.sampled import plain_sampled_dots, sampled_dots
+from titer.models.titer.sampled import reference_sampled_dots, sampled_dots
+from titer.runs.run import Run
 from titer.training.config import Config
-from titer.training.run import Run
 from training.tiny_model import TinyModel
 
 ENTITIES, RELATIONS, STEPS = 40, 3, 25
@@ -82,7 +82,7 @@ def test_models_that_count_have_no_parameters_and_no_products(dataset: Dataset, 
 def test_sampled_products_are_counted_as_if_they_were_gathered():
     x, table, rows = torch.randn(4, 6), torch.randn(50, 6), torch.randint(0, 50, (4, 9))
     assert multiply_adds(lambda: sampled_dots(x, table, rows)) == 4 * 9 * 6
-    assert multiply_adds(lambda: plain_sampled_dots(x, table, rows)) == 4 * 9 * 6
+    assert multiply_adds(lambda: reference_sampled_dots(x, table, rows)) == 4 * 9 * 6
     assert multiply_adds(lambda: table @ x[0]) == 50 * 6
 
 

@@ -10,10 +10,10 @@ from titer import Forecaster
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import DataError, TiterError, UnknownNameError
-from titer.forecasting.text import as_text
+from titer.forecasting.wording.render import as_text
 from titer.models.recurrency import Recurrency
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.train import train
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ import pytest
 from titer.data.dataset import Dataset
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.forecasting.forecaster import Forecaster
-from titer.forecasting.phrases import PHRASES
-from titer.forecasting.sentences import relation_words, sentence
+from titer.forecasting.wording.phrases import PHRASES
+from titer.forecasting.wording.sentences import relation_words, sentence
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from forecasting.conftest import make_model
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import TiterError, UnknownFactError, UnknownNameError
+from titer.forecasting.fact_input import FactInput
 from titer.forecasting.forecast import Forecast
 from titer.forecasting.forecaster import Forecaster
-from titer.forecasting.given import GivenFact
 from titer.forecasting.question import Question
 
 ASKED = Question("Caldera", "hold talks with", None, "2023-07-01")
@@ -173,11 +173,11 @@ def test_the_history_itself_stays_as_it_was(forecaster: Forecaster):
     ],
 )
 def test_facts_can_be_typed_with_bars_or_as_csv(text: str, parts: tuple[str, str, str, str]):
-    fact = GivenFact.of(text)
+    fact = FactInput.of(text)
     assert (fact.subject, fact.relation, fact.object, fact.time) == parts
 
 
 @pytest.mark.parametrize("text", ["", "a | r | b", "a | r | ? | 2020-01-01", "a | | b | 2020", "a|b|c|d|e", "a\0,b"])
 def test_half_a_fact_is_refused(text: str):
     with pytest.raises(TiterError, match="SUBJECT"):
-        GivenFact.of(text)
+        FactInput.of(text)

@@ -18,9 +18,9 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Model
 from titer.models.registry import model_class
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 
 class ModelCase:
@@ -57,7 +57,7 @@ class ModelCase:
         return train(world_data, cls.config(), tmp_path_factory.mktemp("runs") / cls.name)
 
     def queries(self, dataset: Dataset) -> tuple[Queries, torch.Tensor]:
-        return Queries.about(dataset.test, dataset.vocabulary)
+        return Queries.from_facts(dataset.test, dataset.vocabulary)
 
     def test_learns_what_recurs(self, run, world):
         found = evaluate(run.load_model("cpu"), world.dataset, "test")

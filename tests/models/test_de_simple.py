@@ -65,7 +65,7 @@ def test_a_fact_has_the_same_score_from_both_ends():
 
 def test_questions_of_several_moments_can_be_learned_from_together():
     model, history = de_simple(), History(TRAIN, VOCABULARY)
-    queries, answers = Queries.about(TRAIN, VOCABULARY)
+    queries, answers = Queries.from_facts(TRAIN, VOCABULARY)
     together = model.training_step(queries, answers, history).loss
     each = [model.training_step(queries[i : i + 1], answers[i : i + 1], history).loss for i in range(len(queries))]
     torch.testing.assert_close(together, torch.stack(each).mean())

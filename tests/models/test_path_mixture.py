@@ -14,13 +14,13 @@ from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge
-from titer.models.path_mixture.asked import Asked
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.names import phrases_of, words_of
 from titer.models.path_mixture.paths import NUM_KNOTS, Direct, of_age
 from titer.models.path_mixture.prior import Fit
+from titer.models.path_mixture.query_batch import QueryBatch
 
 SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 8, "second_edges": 8}
 
@@ -95,10 +95,10 @@ def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: in
     history = History(graph.facts, graph.vocabulary)
     everyone = torch.arange(graph.vocabulary.num_entities)
     with torch.inference_mode():
-        asked = Asked(everyone, torch.zeros_like(everyone), time, history)
+        asked = QueryBatch(everyone, torch.zeros_like(everyone), time, history)
         found = only(asked, torch.ones(len(everyone), dtype=torch.bool)).paths
         for s in everyone.tolist():
-            one = Asked(everyone[s : s + 1], torch.zeros(1, dtype=torch.int64), time, history)
+            one = QueryBatch(everyone[s : s + 1], torch.zeros(1, dtype=torch.int64), time, history)
             for o in everyone.tolist():
                 (single,) = model._direct(only, one, o)
                 assert float(found[s, o]) == pytest.approx(float(single.weight.sum()), rel=1e-3, abs=1e-6)
@@ -223,7 +223,7 @@ def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
     model = mixture(graph, members=2)
     history, query = History(graph.facts, graph.vocabulary), Queries.one(0, 0, time)
     with torch.inference_mode():
-        asked = Asked(query.subject, query.relation, time, history)
+        asked = QueryBatch(query.subject, query.relation, time, history)
         each = [member(asked, model.trained).log_probability().exp() for member in model.mixtures]
         torch.testing.assert_close(model.score(query, history).exp(), (each[0] + each[1]) / 2)
 
@@ -256,7 +256,7 @@ def test_questions_of_several_moments_can_be_learned_from_together():
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL)).eval()
     model.prepare(facts, Facts.empty())
     history = History(facts, vocabulary)
-    queries, answers = Queries.about(facts, vocabulary)
+    queries, answers = Queries.from_facts(facts, vocabulary)
     together = model.training_step(queries, answers, history).loss
     each = [model.training_step(queries[i : i + 1], answers[i : i + 1], history).loss for i in range(len(queries))]
     torch.testing.assert_close(together, torch.stack(each).mean())
@@ -281,7 +281,7 @@ def test_training_hides_some_entities():
     vocabulary = Vocabulary.numbered(100, 1)
     history = History(Facts.from_rows([(i, 0, (i + 1) % 100, 0) for i in range(100)]), vocabulary)
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, names=False, entity_dropout=0.5))
-    asked = Asked(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
+    asked = QueryBatch(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
     fit = fit_of(model)
     usable = torch.ones(100, dtype=torch.bool)
     torch.manual_seed(0)
@@ -308,7 +308,7 @@ def test_a_past_fact_weighs_what_the_formula_says():
 def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, time: int):
     fit = fit_of(mixture(graph, names=False, state_edges=3))
     history, everyone = History(graph.facts, graph.vocabulary), torch.arange(graph.vocabulary.num_entities)
-    asked = Asked(everyone[:1], everyone[:1], time, history)
+    asked = QueryBatch(everyone[:1], everyone[:1], time, history)
     edges = history.latest(everyone, torch.full_like(everyone, time), 3)
     with torch.inference_mode():
         _, states, _ = fit.describe(asked, torch.ones_like(everyone, dtype=torch.bool))
@@ -380,4 +380,4 @@ def test_a_model_that_was_asked_can_still_be_trained():
     history = History(facts, vocabulary)
     with torch.inference_mode():
         model.score(Queries.one(0, 0, 2), history)
-    model.training_step(*Queries.about(facts, vocabulary), history).loss.backward()
+    model.training_step(*Queries.from_facts(facts, vocabulary), history).loss.backward()

@@ -16,9 +16,9 @@ from titer.models.base import Edge, Evidence
 from titer.report.elements import el, table
 from titer.report.report import write_report
 from titer.report.timeline import LEFT, draw_evidence
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 VOID = {"meta", "br"}
 

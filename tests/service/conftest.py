@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from titer.data.dataset import Dataset
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.service.knowledge import Knowledge
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,13 @@ from titer.errors import StoreError, TiterError
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.question import Question
-from titer.service.batching import MOST_EXPLAINED, Batcher
+from titer.runs.run import Run
+from titer.runs.train import train
+from titer.service.batching import MAX_EXPLAINED, Batcher
 from titer.service.knowledge import Knowledge
-from titer.service.measures import Measures
 from titer.service.problems import ProblemError
+from titer.service.telemetry import Telemetry
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 QUESTIONS = [Question(name, "hold talks with", None, None) for name in ("Aldoria", "Brenmark", "Drovia", "Hestria")]
 POISON = Question("Aldoria", "accuse", None, None)
@@ -71,7 +71,7 @@ def knowledge(trained: Run, tmp_path: Path) -> Watched:
 
 @asynccontextmanager
 async def batching(knowledge: Watched, **options: int) -> AsyncIterator[Batcher]:
-    async with Batcher(knowledge, Measures(), **{"size": 64, "most_waiting": 100, **options}) as batcher:
+    async with Batcher(knowledge, Telemetry(), **{"size": 64, "max_waiting": 100, **options}) as batcher:
         yield batcher
     knowledge.close()
 
@@ -118,7 +118,7 @@ def test_a_batch_is_never_larger_than_it_may_be_and_evidence_makes_it_smaller(kn
             await batcher.ask(QUESTIONS * 2, 1, 0)
             assert [len(batch) for batch in knowledge.batches] == [3, 3, 2]
             knowledge.batches.clear()
-            found = await batcher.ask(QUESTIONS, MOST_EXPLAINED, 1)
+            found = await batcher.ask(QUESTIONS, MAX_EXPLAINED, 1)
             assert [len(batch) for batch in knowledge.batches] == [1, 1, 1, 1]
         assert [one.subject for one in found if isinstance(one, Forecast)] == [one.subject for one in QUESTIONS]
 
@@ -156,7 +156,7 @@ def test_who_wants_little_need_not_wait_for_all_who_want_much(knowledge: Watched
 
 def test_who_gives_up_is_forgotten_and_the_others_are_answered(knowledge: Watched):
     async def work() -> None:
-        async with batching(knowledge, most_waiting=4) as batcher:
+        async with batching(knowledge, max_waiting=4) as batcher:
             async with held(knowledge, batcher):
                 gone = asyncio.create_task(batcher.ask(QUESTIONS[:2], 1, 0))
                 stays = asyncio.create_task(batcher.ask(QUESTIONS[2:3], 1, 0))
@@ -207,7 +207,7 @@ def test_one_question_that_the_model_cannot_bear_leaves_the_others_answered(know
 def test_questions_whose_asker_heard_of_a_failure_are_not_answered_for_nobody(knowledge: Watched, size: int):
     async def work() -> None:
         siblings, later = [QUESTIONS[1]] * 20, [QUESTIONS[2]] * 21
-        async with batching(knowledge, size=size, most_waiting=len(later)) as batcher:
+        async with batching(knowledge, size=size, max_waiting=len(later)) as batcher:
             with pytest.raises(RuntimeError):
                 await batcher.ask([POISON, *siblings], 1, 0)
             # All places are free again at once.

@@ -29,7 +29,7 @@ SMALL = 2000
 @pytest.fixture
 def client(knowledge: Knowledge) -> Iterator[TestClient]:
     # Errors of the service must be answered, not raised, here as well.
-    with TestClient(create_app(knowledge, Settings(most_bytes=4 << 20))) as client:
+    with TestClient(create_app(knowledge, Settings(max_bytes=4 << 20))) as client:
         yield client
 
 
@@ -140,7 +140,7 @@ class TestSize:
         def pieces() -> Iterator[bytes]:
             yield from [b'{"relation": "'] + [b"x" * 1000] * 5 + [b'"}']
 
-        with TestClient(create_app(knowledge, Settings(most_bytes=SMALL))) as client:
+        with TestClient(create_app(knowledge, Settings(max_bytes=SMALL))) as client:
             response = client.post(path, content=pieces(), headers=JSON)
             if path == "/nowhere":  # where nobody reads it
                 assert problem(response)["code"] == "not_found"
@@ -149,7 +149,7 @@ class TestSize:
                 assert f'route="{path}",status="413"' in client.get("/metrics").text
 
     def test_a_body_that_says_it_is_too_large_is_not_read(self, knowledge: Knowledge):
-        with TestClient(create_app(knowledge, Settings(most_bytes=SMALL))) as client:
+        with TestClient(create_app(knowledge, Settings(max_bytes=SMALL))) as client:
             for length in (str(SMALL + 1), "9" * 100):
                 response = client.post("/v1/forecast", content=b"{}", headers={**JSON, "Content-Length": length})
                 assert (response.status_code, problem(response)["code"]) == (413, "too_large")
@@ -258,7 +258,7 @@ class TestRequests:
             assert answered
 
     def test_more_at_once_than_is_allowed_are_turned_away(self, knowledge: Knowledge, monkeypatch):
-        app = create_app(knowledge, Settings(most_requests=1))
+        app = create_app(knowledge, Settings(max_requests=1))
         with TestClient(app) as client:
             seen = []
 

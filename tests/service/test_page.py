@@ -14,8 +14,8 @@ from titer.data.facts import Facts
 from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.train import train
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "<script>document.title='stolen'</script>"

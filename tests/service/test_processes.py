@@ -18,8 +18,8 @@ import pytest
 from service.process import Service
 from store.postgres import Server, server
 from titer.data.dataset import Dataset
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.train import train
 
 TOKEN = "a secret for tests"
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}

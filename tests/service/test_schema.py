@@ -21,12 +21,12 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from titer.data.dataset import Dataset
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 TOKEN = "a secret for tests"
 NO_HEALTH_CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)

@@ -173,7 +173,7 @@ class TestSafety:
             assert client.get(path).status_code in (404, 405), path
 
     def test_a_body_that_is_too_large_is_turned_away(self, knowledge: Knowledge):
-        with TestClient(create_app(knowledge, Settings(most_bytes=2000))) as client:
+        with TestClient(create_app(knowledge, Settings(max_bytes=2000))) as client:
             response = client.post("/v1/forecast", json={**TALKS, "subject": "x" * 3000})
             assert response.status_code == 413
             assert error(response)["code"] == "too_large"

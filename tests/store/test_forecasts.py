@@ -13,10 +13,10 @@ from titer import Forecaster
 from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.errors import TiterError, UnknownNameError
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.store.facts import FactStore, NamedFact
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 
 ONCE = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}
 SMALL: dict[str, dict[str, Any]] = {

@@ -36,7 +36,7 @@ def assert_same(found: History, expected: History) -> None:
     assert (found.first_time, found.last_time) == (expected.first_time, expected.last_time)
     for name in ("key", "relation", "object", "offsets"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), name
-    assert found.most_edges == expected.most_edges
+    assert found.max_edges == expected.max_edges
 
 
 @given(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from store.samples import LAST_STEP, dataset, visit
-from titer.data.time_axis import MOST_STEPS
+from titer.data.time_axis import MAX_STEPS
 from titer.errors import StoreError
 from titer.store import database, schema
 from titer.store.facts import FactStore, NamedFact, RefusedFactsError
@@ -91,7 +91,7 @@ def test_the_last_known_step_itself_is_not_too_early(address: str):
         (visit("A\0da", "Ben", 6), "zero byte"),
         (visit("A\nda", "Ben", 6), "line break"),
         (visit("\ud800", "Ben", 6), "no Unicode text"),
-        (visit("Ada", "Ben", MOST_STEPS), "steps apart"),
+        (visit("Ada", "Ben", MAX_STEPS), "steps apart"),
     ],
 )
 def test_what_a_history_could_not_hold_is_refused(address: str, fact: NamedFact, reason: str):
@@ -318,5 +318,5 @@ def test_without_sqlalchemy_the_message_says_what_to_install():
     code = "import sys; sys.modules['sqlalchemy'] = None\ntry:\n    import titer.store.facts\n"
     code += "except Exception as error:\n    print(type(error).__name__, error)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert shown.startswith("TiterError")
+    assert shown.startswith("MissingPackageError")
     assert "pip install 'titer[serve]'" in shown

@@ -14,9 +14,9 @@ from safetensors import safe_open
 
 from titer.data.dataset import Dataset
 from titer.errors import TiterError
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 from training.tiny_model import TinyModel
 
 SETTINGS = [
@@ -86,7 +86,7 @@ def test_a_killed_process_resumes_to_the_very_same_weights(whole: Run, tmp_path:
 
 def interrupted(world_data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> Config:
     """A training that ends in the middle of an epoch."""
-    from titer.training import train as module
+    from titer.training import loop as module
 
     original = module._train_epoch
 
@@ -154,7 +154,7 @@ def test_a_run_that_had_stopped_early_when_it_was_broken_off_trains_no_further(
     settings = ["epochs=30", "patience=2", "validate_every=2", "learning_rate=1e-9", "device=cpu"]
     config = Config.load(model=TinyModel.name, overrides=[f"training.{setting}" for setting in settings])
     with monkeypatch.context() as patch:
-        patch.setattr("titer.training.train.fit_temperature", break_off)
+        patch.setattr("titer.runs.train.fit_temperature", break_off)
         with pytest.raises(KeyboardInterrupt):
             train(world_data, config, tmp_path / "run")
     before = Run(tmp_path / "run").log_rows

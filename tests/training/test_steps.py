@@ -25,7 +25,7 @@ def after_a_step(kind: type[TinyModel], dataset: Dataset, config: TrainingConfig
     torch.manual_seed(0)
     model = kind(dataset.vocabulary, dataset.axis)
     before = model.entity.weight.detach().clone()
-    queries, answers = Queries.about(dataset.train, dataset.vocabulary)
+    queries, answers = Queries.from_facts(dataset.train, dataset.vocabulary)
     stepper = Stepper(model, queries, answers, History(dataset.train, dataset.vocabulary), config)
     stepper.step(torch.arange(64))
     return model, before

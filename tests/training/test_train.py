@@ -10,9 +10,9 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import RunError, TiterError
 from titer.evaluation.evaluate import evaluate
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.run import Run
-from titer.training.train import train
 from training.tiny_model import TinyModel
 
 QUICK = ["training.epochs=3", "training.learning_rate=0.01", "training.device=cpu"]

@@ -93,8 +93,8 @@ def _show_beside_the_paper(measured: "list[Measured]", json: bool) -> None:
 
 def _results(path: Path, split: str) -> "list[Measured]":
     from titer.evaluation.comparison import Measured
+    from titer.runs.run import Run
     from titer.training.layout import CONFIG
-    from titer.training.run import Run
 
     if path.is_file() or (path.is_dir() and not (path / CONFIG).is_file() and any(path.glob("*.json"))):
         files = [path] if path.is_file() else sorted(path.glob("*.json"))

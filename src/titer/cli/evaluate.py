@@ -33,7 +33,7 @@ def evaluate(
     The result is also kept in the run's metrics.json.
     """
     from titer.evaluation.evaluate import evaluate as evaluate_model
-    from titer.training.run import Run
+    from titer.runs.run import Run
 
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened = Run(run)

@@ -107,7 +107,7 @@ def list_facts(
 
 def _dataset(run: Path) -> "Dataset":
     """The run's facts, without loading its model (and torch)."""
-    from titer.data.store import open_dataset
+    from titer.data.dataset_folder import open_dataset
 
     if not (run / CONFIG).is_file():
         raise RunError(f"{run} is not a run directory: it has no {CONFIG}")

@@ -37,7 +37,7 @@ def faithfulness(
     from titer.data.small_world import small_world
     from titer.evaluation.faithfulness import faithfulness as measure
     from titer.evaluation.planted import evaluate_planted
-    from titer.training.run import Run
+    from titer.runs.run import Run
 
     world = small_world()
     found: dict[Path, Faithfulness] = {}

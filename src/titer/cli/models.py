@@ -8,7 +8,7 @@ from titer.errors import PluginError
 def models(json: JsonOption = False) -> None:
     """List the models that can be trained, those of installed packages included."""
     from titer.models.registry import model_class, model_names
-    from titer.training.reproduce import configurations
+    from titer.runs.reproduce import configurations
 
     published = [name.split("/") for name in configurations()]
     rows = []

@@ -16,9 +16,9 @@ def plot(
     ] = None,
 ) -> None:
     """Draw the training of a run: reward or loss, and MRR on the validation split, over the epochs."""
-    from titer.training.curves import draw_curves
+    from titer.runs.curves import draw_curves
+    from titer.runs.run import Run
     from titer.training.layout import PICTURE
-    from titer.training.run import Run
 
     opened = Run(run)
     place = out or opened.path / PICTURE

@@ -20,7 +20,7 @@ def report(
 ) -> None:
     """Write one page about a run that opens anywhere, without a network: data, training, metrics, evidence."""
     from titer.report.report import write_report
-    from titer.training.run import Run
+    from titer.runs.run import Run
 
     if out.exists() and not overwrite:
         raise TiterError(f"{out} exists already; choose another place, or pass --overwrite")

@@ -30,9 +30,9 @@ def reproduce(
     A run that was broken off goes on. With --split valid no number of the test split is ever computed.
     """
     from titer.data.load import load_dataset
+    from titer.runs.reproduce import PUBLISHED, find_configuration, write_result
+    from titer.runs.reproduce import reproduce as run_it
     from titer.training.config import Config
-    from titer.training.reproduce import PUBLISHED, find_configuration, write_result
-    from titer.training.reproduce import reproduce as run_it
 
     path = find_configuration(name, configs or PUBLISHED)
     changes = set or []

@@ -20,9 +20,9 @@ def size(
     from titer.data.load import load_dataset
     from titer.evaluation.size import BATCH_SIZE, Size
     from titer.models.registry import model_class
+    from titer.runs.reproduce import find_configuration, versions
+    from titer.runs.run import Run
     from titer.training.config import Config
-    from titer.training.reproduce import find_configuration, versions
-    from titer.training.run import Run
 
     if Path(what).is_dir():
         config, dataset = Run(what).config, load_dataset(data or what)

@@ -26,9 +26,9 @@ def train(
 ) -> None:
     """Train a model on a dataset and leave it in a run directory."""
     from titer.data.load import load_dataset
+    from titer.runs.overwriting import check_can_create
+    from titer.runs.train import train as train_model
     from titer.training.config import Config
-    from titer.training.run import check_can_create
-    from titer.training.train import train as train_model
 
     settings = Config.load(config, model, set)
     if not resume:

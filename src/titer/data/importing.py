@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from titer.data.dataset import Dataset
+from titer.data.dataset_folder import is_stored_dataset, save_dataset
 from titer.data.facts import Facts
 from titer.data.readers.benchmark import read_benchmark
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import TableOptions, read_tables
 from titer.data.split import Splits, split_by_fraction, split_by_time
-from titer.data.store import is_stored_dataset, save_dataset
 from titer.data.time_axis import TimeAxis
 from titer.errors import DataError
 from titer.files import atomic_path

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from titer.data.benchmarks import BENCHMARKS, benchmark_named, downloaded, identify
 from titer.data.dataset import Dataset
+from titer.data.dataset_folder import is_stored_dataset, open_dataset
 from titer.data.readers.benchmark import is_benchmark_folder, read_benchmark
 from titer.data.small_world import NAME as SMALL_WORLD
 from titer.data.small_world import small_world
-from titer.data.store import is_stored_dataset, open_dataset
 from titer.errors import DataError, UnknownNameError
 
 

@@ -28,7 +28,7 @@ class TimeUnit(StrEnum):
         return {"hour": "h", "day": "D", "week": "D", "month": "M", "year": "Y"}[self.value]
 
 
-MOST_STEPS = 1 << 32
+MAX_STEPS = 1 << 32
 """How many steps a history can span."""
 
 FINE_TO_COARSE = (TimeUnit.HOUR, TimeUnit.DAY, TimeUnit.WEEK, TimeUnit.MONTH, TimeUnit.YEAR)

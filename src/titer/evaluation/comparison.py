@@ -65,7 +65,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ModelResult:
     """How one model does on one dataset, over all runs, beside the paper's figures."""
 
     dataset: str
@@ -97,7 +97,7 @@ class Standing:
         return all(other == first for other in others)
 
 
-def standings(measured: Iterable[Measured]) -> list[Standing]:
+def standings(measured: Iterable[Measured]) -> list[ModelResult]:
     """Dataset by dataset, the paper's first; model by model, in the order of the paper's table."""
     groups: dict[tuple[str, str, str], dict[str, Measured]] = {}
     for one in measured:
@@ -105,7 +105,7 @@ def standings(measured: Iterable[Measured]) -> list[Standing]:
             group = groups.setdefault((one.dataset["name"], one.dataset["checksum"], one.model), {})
             group[one.source] = one  # a run that was measured twice is still one run
     ordered = sorted(groups, key=lambda key: (_place(key[0], DATASETS), key[1], _place(key[2], MODELS)))
-    return [Standing(dataset, model, tuple(groups[dataset, sum, model].values())) for dataset, sum, model in ordered]
+    return [ModelResult(dataset, model, tuple(groups[dataset, sum, model].values())) for dataset, sum, model in ordered]
 
 
 def cell(values: Sequence[float]) -> str:
@@ -120,7 +120,7 @@ def published_cell(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def main_table(of_one_dataset: Sequence[Standing]) -> tuple[list[str], list[list[str]]]:
+def main_table(of_one_dataset: Sequence[ModelResult]) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of one dataset's part of the paper's main table."""
     header = ["model", *(name for title in METRICS.values() for name in (title, "paper"))]
     return header, [

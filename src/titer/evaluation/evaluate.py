@@ -133,7 +133,7 @@ def evaluate(
         if protocol.filter is Filter.TIME_AWARE
         else TrueAnswers(dataset.facts, dataset.vocabulary).to(model.device)
     )
-    queries, answers = Queries.about(dataset.split(split), dataset.vocabulary)
+    queries, answers = Queries.from_facts(dataset.split(split), dataset.vocabulary)
     # Made beforehand: small results kept between large scores would leave holes in memory that nothing fits into.
     ranks = Ranks.empty(len(queries), dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))

@@ -24,12 +24,12 @@ from titer.graph.queries import Queries
 from titer.models.base import Edge, Model, evaluating
 from titer.progress import track
 
-MOST_EVIDENCE = 1000
+MAX_EVIDENCE = 1000
 """Pieces of evidence that a model is asked for: more than anyone takes out."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class AnswerQuality:
     """How well the true answers stand, on average. Ranks are time-aware and realistic."""
 
     probability: float
@@ -52,12 +52,12 @@ class Faithfulness:
     """Those with evidence to take out, and at least as many other past facts of their subject."""
     facts_taken: float
     """Facts that were taken out of the history for one question, on average."""
-    whole: Standing
-    without_evidence: Standing
-    without_random: Standing
+    whole: AnswerQuality
+    without_evidence: AnswerQuality
+    without_random: AnswerQuality
 
     @property
-    def standings(self) -> tuple[Standing, Standing, Standing]:
+    def standings(self) -> tuple[AnswerQuality, AnswerQuality, AnswerQuality]:
         """With all facts, without the evidence, without random facts."""
         return self.whole, self.without_evidence, self.without_random
 
@@ -102,7 +102,7 @@ def faithfulness(
     """
     with evaluating(model):
         history = History(past_facts(dataset, split, Past.ROLLING), dataset.vocabulary).to(model.device)
-        queries, answers = Queries.about(dataset.split(split), dataset.vocabulary)
+        queries, answers = Queries.from_facts(dataset.split(split), dataset.vocabulary)
         sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:questions]).tolist()
         trials = []
         for row in track(sample, "looking for evidence"):
@@ -145,7 +145,7 @@ def strongest_facts(
 ) -> dict[Edge, None]:
     """The facts of the strongest path to the answer or, with a limit, so many of the strongest paths; in order."""
     found: dict[Edge, None] = {}
-    for item in model.explain(query, answer, history, MOST_EVIDENCE):
+    for item in model.explain(query, answer, history, MAX_EVIDENCE):
         for edge in item.path:
             if limit is None or len(found) < limit:
                 found[edge.forward(history.vocabulary)] = None
@@ -175,7 +175,7 @@ def ask_again(
     return standing
 
 
-def _average(standing: Tensor, whole: Tensor) -> Standing:
+def _average(standing: Tensor, whole: Tensor) -> AnswerQuality:
     probability, rank = standing.unbind(1)
     fallen = (rank > whole[:, 1]).double()
-    return Standing(float(probability.mean()), float((1 / rank).mean()), float(rank.mean()), float(fallen.mean()))
+    return AnswerQuality(float(probability.mean()), float((1 / rank).mean()), float(rank.mean()), float(fallen.mean()))

@@ -53,7 +53,7 @@ class Size:
 def _last_questions(dataset: Dataset) -> tuple[Queries, Tensor]:
     """A batch about the last facts of training, all asked at one time; where there are too few, they come again."""
     last = dataset.train[-(BATCH_SIZE // 2) :]
-    queries, answers = Queries.about(last, dataset.vocabulary)
+    queries, answers = Queries.from_facts(last, dataset.vocabulary)
     rows = torch.arange(BATCH_SIZE) % len(queries)
     time = torch.full((BATCH_SIZE,), int(last.time.max()))
     return Queries(queries.subject[rows], queries.relation[rows], time), answers[rows]

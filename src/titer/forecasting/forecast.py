@@ -108,7 +108,7 @@ class Forecast:
         return str(Question(self.subject, self.relation, self.object, self.time))
 
     def __str__(self) -> str:
-        from titer.forecasting.text import as_text
+        from titer.forecasting.wording.render import as_text
 
         return as_text(self)
 

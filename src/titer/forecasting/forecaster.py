@@ -16,27 +16,27 @@ from titer.forecasting.forecast import Answer, DatedFact, Forecast, Reason, Unan
 from titer.forecasting.names import NameIndex
 from titer.forecasting.question import Question, When
 from titer.forecasting.scoring import Scored, score
-from titer.forecasting.sentences import sentence
 from titer.forecasting.what_if import AnyFact, Change, WhatIf, compare
+from titer.forecasting.wording.sentences import sentence
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model
 from titer.models.common.evidence import grouped_evidence
-from titer.training.run import Run
+from titer.runs.run import Run
 
 if TYPE_CHECKING:
     from titer.store.live import LiveHistory
 
-MOST_SCORES = 1 << 25
+MAX_SCORES = 1 << 25
 """Scores held at once: fewer questions make a batch where there are very many entities."""
 BATCHES_READ_AHEAD = 16
 """Questions of so many batches are sorted by time, since those of one moment share work."""
-MOST_ANSWERS = 1 << 16
+MAX_ANSWERS = 1 << 16
 """Answers held at once, with their evidence."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class EncodedQuestion:
     """A question in ids, as the model is asked it."""
 
     subject: int
@@ -140,8 +140,8 @@ class Forecaster:
             raise TiterError(f"at least one answer must be asked for, not {top}")
         self.refresh()
         size = batch_size or BATCH_SIZES.get(self.model.device.type, 256)
-        size = max(1, min(size, MOST_SCORES // max(self.vocabulary.num_entities, 1)))
-        ahead = max(1, min(BATCHES_READ_AHEAD * size, MOST_ANSWERS // (top * (1 + explain))))
+        size = max(1, min(size, MAX_SCORES // max(self.vocabulary.num_entities, 1)))
+        ahead = max(1, min(BATCHES_READ_AHEAD * size, MAX_ANSWERS // (top * (1 + explain))))
         # One past for all of them, whatever this forecaster is told meanwhile.
         return self.on(self.history)._in_batches(iter(questions), top, explain, size, ahead)
 
@@ -198,16 +198,16 @@ class Forecaster:
             raise DataError(f"{question.at} is too far ahead: more than {LAST_STEP:,} steps after the first fact")
         return time
 
-    def in_ids(self, question: Question) -> Asked:
+    def in_ids(self, question: Question) -> EncodedQuestion:
         """A question in ids; raises if it makes no sense."""
         given = [name for name in (question.subject, question.object) if name is not None]
         if len(given) != 1:
             raise TiterError("ask either for the object of a subject, or with ? as the subject for that of an object")
         relation = self.relations.find(question.relation)
         directed = relation if question.object is None else self.vocabulary.inverse(relation)
-        return Asked(self.entities.find(given[0]), directed, self.time_of(question))
+        return EncodedQuestion(self.entities.find(given[0]), directed, self.time_of(question))
 
-    def score(self, asked: Sequence[Asked]) -> Scored:
+    def score(self, asked: Sequence[EncodedQuestion]) -> Scored:
         """What the model says about questions of one batch."""
         columns = ([getattr(one, name) for one in asked] for name in ("subject", "relation", "time"))
         return score(self.model, Queries(*(torch.tensor(column) for column in columns)), self.history)
@@ -217,7 +217,7 @@ class Forecaster:
     ) -> Iterator[Forecast | Unanswered]:
         while window := list(islice(questions, ahead)):
             found: list[Forecast | Unanswered | None] = [None] * len(window)
-            asked: list[tuple[int, Asked]] = []
+            asked: list[tuple[int, EncodedQuestion]] = []
             for place, question in enumerate(window):
                 if isinstance(question, Unanswered):
                     found[place] = question
@@ -234,7 +234,7 @@ class Forecaster:
             yield from (result for result in found if result is not None)
 
     @torch.inference_mode()
-    def forecasts(self, asked: Sequence[Asked], scored: Scored, top: int, explain: int) -> list[Forecast]:
+    def forecasts(self, asked: Sequence[EncodedQuestion], scored: Scored, top: int, explain: int) -> list[Forecast]:
         """The answers to questions that were scored."""
         best = scored.best(top)
         scores, probabilities = (values.gather(1, best).tolist() for values in (scored.scores, scored.probabilities))
@@ -251,7 +251,7 @@ class Forecaster:
             found.append(self._forecast(one, tuple(answers), no_history=not has_past[row]))
         return found
 
-    def _forecast(self, asked: Asked, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
+    def _forecast(self, asked: EncodedQuestion, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
         vocabulary = self.vocabulary
         asks_subject = bool(vocabulary.is_inverse(asked.relation))
         name = vocabulary.entities[asked.subject]

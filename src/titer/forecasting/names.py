@@ -9,12 +9,12 @@ import numpy as np
 
 from titer.errors import UnknownNameError
 
-MOST_SUGGESTIONS = 5
-MOST_COMPARED = 200
+MAX_SUGGESTIONS = 5
+MAX_COMPARED = 200
 """Names that are compared letter by letter with one that nobody has: those whose letters are most alike."""
 LETTERS = 64
 """Kinds of letters that are told apart for that."""
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 """Names typed otherwise than they are written, or of nobody, that are not looked for again."""
 
 
@@ -49,7 +49,7 @@ class NameIndex:
             return self._exact[typed]
         # Many questions often share a name, and whoever is not known takes long to look for.
         if typed not in self._found:
-            if len(self._found) >= MOST_REMEMBERED:
+            if len(self._found) >= MAX_REMEMBERED:
                 self._found.clear()
             self._found[typed] = self._look_for(typed)
         found = self._found[typed]
@@ -78,16 +78,16 @@ class NameIndex:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            shown = [self.names[i] for i in sorted(matches, key=lambda i: (len(self.names[i]), i))[:MOST_SUGGESTIONS]]
+            shown = [self.names[i] for i in sorted(matches, key=lambda i: (len(self.names[i]), i))[:MAX_SUGGESTIONS]]
             return f"{typed!r} could be any of {len(matches)} names", shown
         return f"there is no {self.what} {typed!r}", self._suggestions(wanted)
 
     def _suggestions(self, wanted: str) -> list[str]:
         """Names that are spelled alike, then names that have it in the middle."""
-        close = get_close_matches(wanted, self._alike(wanted), MOST_SUGGESTIONS, cutoff=0.6)
+        close = get_close_matches(wanted, self._alike(wanted), MAX_SUGGESTIONS, cutoff=0.6)
         inside = [simple for simple in self._simple if wanted in simple]
         ordered = dict.fromkeys([*close[:2], *inside, *close])
-        return [self.names[self._simple[simple][0]] for simple in list(ordered)[:MOST_SUGGESTIONS]]
+        return [self.names[self._simple[simple][0]] for simple in list(ordered)[:MAX_SUGGESTIONS]]
 
     def _alike(self, wanted: str) -> list[str]:
         """Names that share most letters with another, in whatever order: the others cannot be spelled like it.
@@ -97,7 +97,7 @@ class NameIndex:
         common = np.minimum(self._letters, _letters([wanted])).sum(axis=1)
         bound = 2.0 * common / (self._letters.sum(axis=1) + len(wanted))
         names = list(self._simple)
-        return [names[i] for i in np.argsort(-bound, kind="stable")[:MOST_COMPARED]]
+        return [names[i] for i in np.argsort(-bound, kind="stable")[:MAX_COMPARED]]
 
     @cached_property
     def _letters(self) -> np.ndarray:

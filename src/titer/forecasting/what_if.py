@@ -9,8 +9,8 @@ import torch
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.errors import TiterError, UnknownFactError
+from titer.forecasting.fact_input import AnyFact, FactInput, suggest_facts
 from titer.forecasting.forecast import DatedFact, Forecast
-from titer.forecasting.given import AnyFact, GivenFact, nearest_lines
 from titer.forecasting.names import simplified
 from titer.forecasting.question import Question
 from titer.forecasting.scoring import Scored
@@ -56,7 +56,7 @@ class WhatIf:
     """Every answer that is among the best before or after, in its new order."""
 
     def __str__(self) -> str:
-        from titer.forecasting.text import what_if_as_text
+        from titer.forecasting.wording.render import what_if_as_text
 
         return what_if_as_text(self)
 
@@ -85,10 +85,10 @@ class Change:
     @classmethod
     def of(cls, forecaster: "Forecaster", time: int, without: Sequence[AnyFact], with_: Sequence[AnyFact]) -> "Change":
         """Read the facts, all of which must be before a time; what is taken out must be there, and may come back."""
-        out = tuple(_known(forecaster, GivenFact.of(fact), time) for fact in without)
+        out = tuple(_known(forecaster, FactInput.of(fact), time) for fact in without)
         after = forecaster.history.without(Facts.from_rows(list(out)))
         new: list[str] = []
-        put = tuple(_imagined(forecaster, GivenFact.of(fact), time, new) for fact in with_)
+        put = tuple(_imagined(forecaster, FactInput.of(fact), time, new) for fact in with_)
         for edge in put:
             if edge.subject < forecaster.vocabulary.num_entities and holds(after, edge):
                 line = forecaster.on(after).dated(edge, time).line
@@ -139,7 +139,7 @@ def holds(history: History, fact: Edge) -> bool:
     return bool(((edges.relation == fact.relation) & (edges.object == fact.object) & (edges.time == fact.time)).any())
 
 
-def _known(forecaster: "Forecaster", given: GivenFact, time: int) -> Edge:
+def _known(forecaster: "Forecaster", given: FactInput, time: int) -> Edge:
     """A fact to be taken out, which must be there."""
     edge = Edge(
         forecaster.entities.find(given.subject),
@@ -148,12 +148,12 @@ def _known(forecaster: "Forecaster", given: GivenFact, time: int) -> Edge:
         forecaster.axis.step(given.time),
     )
     if not holds(forecaster.history, edge):
-        raise UnknownFactError(f"there is no fact {given}", nearest_lines(forecaster, edge, time))
+        raise UnknownFactError(f"there is no fact {given}", suggest_facts(forecaster, edge, time))
     _check_is_before(forecaster, given, edge.time, time)
     return edge
 
 
-def _imagined(forecaster: "Forecaster", given: GivenFact, time: int, new: list[str]) -> Edge:
+def _imagined(forecaster: "Forecaster", given: FactInput, time: int, new: list[str]) -> Edge:
     """A fact to be put in; names that nobody has are added to ``new``."""
     step = forecaster.axis.step(given.time)
     _check_is_before(forecaster, given, step, time)
@@ -170,7 +170,7 @@ def _imagined(forecaster: "Forecaster", given: GivenFact, time: int, new: list[s
     return Edge(entity(given.subject), forecaster.relations.find(given.relation), entity(given.object), step)
 
 
-def _check_is_before(forecaster: "Forecaster", given: GivenFact, step: int, time: int) -> None:
+def _check_is_before(forecaster: "Forecaster", given: FactInput, step: int, time: int) -> None:
     if step >= time:
         asked = forecaster.axis.words(time)
         raise TiterError(f"{given}: only facts before the question's time, {asked}, have a part in its answer")

@@ -34,7 +34,7 @@ class TrueAnswers:
         self.num_steps = int(facts.time.max()) - self.first_time + 1 if len(facts) else 1
         if vocabulary.num_entities * self.num_relations * self.num_steps >= 1 << 63:
             raise DataError("entities x relations x steps is too large for the filter; use a coarser time unit")
-        queries, answers = Queries.about(facts, vocabulary)
+        queries, answers = Queries.from_facts(facts, vocabulary)
         if filter is Filter.RAW:
             queries, answers = queries[:0], answers[:0]
         # Each answer once: a fact that is repeated must not be taken out of a ranking twice.

@@ -9,21 +9,21 @@ import torch
 from torch import Tensor
 
 from titer.data.facts import Facts
-from titer.data.time_axis import MOST_STEPS
+from titer.data.time_axis import MAX_STEPS
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 from titer.graph.ragged import spread
 from titer.kernels import triton_is_installed
 
 if TYPE_CHECKING:
-    from titer.graph.chronicle import Chronicle
+    from titer.graph.pair_index import PairIndex
     from titer.graph.popularity import Popularity
     from titer.graph.snapshots import Snapshots
 
 # A key is the entity in the upper bits and the time since the first fact in the lower ones.
-TIME_BITS = MOST_STEPS.bit_length() - 1
-LAST_STEP = MOST_STEPS - 1
-DERIVED = ("popularity", "chronicle", "snapshots")
+TIME_BITS = MAX_STEPS.bit_length() - 1
+LAST_STEP = MAX_STEPS - 1
+DERIVED = ("popularity", "pair_index", "snapshots")
 """What is computed from a history when first asked for, where the history then lives."""
 
 
@@ -70,7 +70,7 @@ class History:
         entities = torch.arange(self.vocabulary.num_entities + 1, device=key.device)
         # The padding entity has a place too, with nothing in it, so that it can be asked about like any other.
         self.offsets = torch.searchsorted(self.key, entities << TIME_BITS)  # (num_entities + 1,)
-        self.most_edges = int(self.offsets.diff().max()) if len(self.offsets) > 1 else 0
+        self.max_edges = int(self.offsets.diff().max()) if len(self.offsets) > 1 else 0
 
     @property
     def num_edges(self) -> int:
@@ -108,9 +108,9 @@ class History:
             from titer.graph import history_triton
 
             return Edges(*history_triton.latest(self, entity, before, limit, inclusive))
-        return self.plain_latest(entity, before, limit, inclusive=inclusive)
+        return self.reference_latest(entity, before, limit, inclusive=inclusive)
 
-    def plain_latest(self, entity: Tensor, before: Tensor, limit: int, *, inclusive: bool = False) -> Edges:
+    def reference_latest(self, entity: Tensor, before: Tensor, limit: int, *, inclusive: bool = False) -> Edges:
         """The same on any device: what the kernel for GPUs is tested against."""
         start, end = self._range(entity, before, inclusive)
         slot = torch.arange(limit, device=self.device)
@@ -156,11 +156,11 @@ class History:
         return Popularity(self)
 
     @cached_property
-    def chronicle(self) -> "Chronicle":
+    def pair_index(self) -> "PairIndex":
         """What is known of pairs, relations and entities; computed when first asked for."""
-        from titer.graph.chronicle import Chronicle
+        from titer.graph.pair_index import PairIndex
 
-        return Chronicle(self)
+        return PairIndex(self)
 
     @cached_property
     def snapshots(self) -> "Snapshots":

@@ -56,7 +56,7 @@ def latest(
         _latest_kernel[(len(entity),)](
             history.key, history.relation, history.object, history.offsets, entity.contiguous(), before.contiguous(),
             relation, object, time, mask, history.first_time, history.num_edges, history.vocabulary.num_entities, limit,
-            INCLUSIVE=int(inclusive), DEPTH=history.most_edges.bit_length() + 1, LIMIT=triton.next_power_of_2(limit),
+            INCLUSIVE=int(inclusive), DEPTH=history.max_edges.bit_length() + 1, LIMIT=triton.next_power_of_2(limit),
             num_warps=1 if limit <= 64 else 4,
         )  # fmt: skip
     return relation, object, time, mask

@@ -25,7 +25,7 @@ class Queries:
         return cls(torch.tensor([subject]), torch.tensor([relation]), torch.tensor([time]))
 
     @classmethod
-    def about(cls, facts: Facts, vocabulary: Vocabulary) -> "tuple[Queries, Tensor]":
+    def from_facts(cls, facts: Facts, vocabulary: Vocabulary) -> "tuple[Queries, Tensor]":
         """Both questions of every fact, and their answers: first all objects asked for, then all subjects."""
         subject, relation, object, time = (torch.from_numpy(column.astype("int64")) for column in facts.columns)
         queries = cls(

@@ -81,7 +81,7 @@ class Model(nn.Module, ABC):
     """How much less sure the model should be than its scores say; chosen on validation at the end of training."""
     training_settings: ClassVar[Mapping[str, Any]] = {}
     """How the model is best trained, where a configuration says nothing about it."""
-    batches_share_their_time: ClassVar[bool] = False
+    batch_by_time: ClassVar[bool] = False
     """Whether the questions of a training batch should all be of one time step."""
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):

@@ -14,8 +14,8 @@ from titer.errors import ConfigError
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
-from titer.models.common.entities import only_heard_of, with_newcomers
-from titer.models.common.settings import check_at_least_one, check_partial, check_positive
+from titer.models.common.entities import append_mean_rows, mask_unseen
+from titer.models.common.validation import check_at_least_one, check_partial, check_positive
 from titer.models.registry import register
 
 NOT_IN_HISTORY = -100.0
@@ -110,7 +110,7 @@ class CyGNet(Model):
         generate = _scores(self.generate, question, history)
         # Names that nobody has heard of are no answers: they must not take their part of the probability either.
         copy, generate = (
-            only_heard_of(scores, queries, self.vocabulary.num_entities, history).log_softmax(dim=1)
+            mask_unseen(scores, queries, self.vocabulary.num_entities, history).log_softmax(dim=1)
             for scores in (copy, generate)
         )
         return weight.log() + copy, torch.log1p(-weight) + generate
@@ -120,7 +120,7 @@ class CyGNet(Model):
         first, last = self.span
         share = (queries.time.clamp(first, last) - first + 1) / (last - first + 1)
         parts = [
-            with_newcomers(self.entity.weight, history)[queries.subject],
+            append_mean_rows(self.entity.weight, history)[queries.subject],
             self.relation(queries.relation),
             share[:, None] * self.unit_step,
         ]
@@ -129,7 +129,7 @@ class CyGNet(Model):
     def _copy_vocabulary(self, queries: Queries, history: History) -> tuple[Tensor, Tensor]:
         """h, and what copying counts: nothing where there is no past answer. (queries, num_entities), (queries, 1)"""
         elapsed = self._elapsed(queries, history)
-        row, answer = history.chronicle.answers_ever(queries.subject, queries.relation, elapsed)
+        row, answer = history.pair_index.answers_ever(queries.subject, queries.relation, elapsed)
         shape = (len(queries), history.vocabulary.num_entities)
         absence = torch.full(shape, NOT_IN_HISTORY, device=row.device)
         absence[row, answer] = 0.0
@@ -148,7 +148,7 @@ class CyGNet(Model):
         Copying knows that an answer was given before, not how often: its facts have equal parts in the share.
         """
         elapsed = int(self._elapsed(query, history))
-        relation, age = history.chronicle.facts_between(query.subject, answer, elapsed)
+        relation, age = history.pair_index.facts_between(query.subject, answer, elapsed)
         times = (history.first_time + elapsed - age[relation == query.relation]).tolist()
         if not times:
             return [Evidence((), 1.0, GENERATED)]
@@ -163,5 +163,5 @@ class CyGNet(Model):
 
 def _scores(layer: nn.Linear, question: Tensor, history: History) -> Tensor:
     """The layer's output for every entity, also for those that came after training. (queries, num_entities)"""
-    bias = with_newcomers(layer.bias[:, None], history)[:, 0]
-    return functional.linear(question, with_newcomers(layer.weight, history), bias)
+    bias = append_mean_rows(layer.bias[:, None], history)[:, 0]
+    return functional.linear(question, append_mean_rows(layer.weight, history), bias)

@@ -10,7 +10,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common.embedding import EmbeddingConfig, EmbeddingModel, small_embedding
-from titer.models.common.settings import check_positive, check_share
+from titer.models.common.validation import check_positive, check_share
 from titer.models.registry import register
 
 
@@ -50,7 +50,7 @@ class DESimplE(EmbeddingModel):
 
     name = "de_simple"
     Config = DESimplEConfig
-    batches_share_their_time = True
+    batch_by_time = True
     config: DESimplEConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: DESimplEConfig | None = None):

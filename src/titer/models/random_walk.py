@@ -10,8 +10,8 @@ from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Edge, Evidence, Model
-from titer.models.common.entities import only_heard_of
-from titer.models.common.settings import check_at_least_one
+from titer.models.common.entities import mask_unseen
+from titer.models.common.validation import check_at_least_one
 from titer.models.registry import register
 
 
@@ -53,7 +53,7 @@ class RandomWalk(Model):
         scores = torch.zeros(len(queries), history.vocabulary.num_entities, device=entity.device)
         scores.scatter_add_(1, entity, torch.full_like(entity, 1 / self.config.num_walks, dtype=scores.dtype))
         scores = torch.where(scores > 0, scores, UNREACHED)
-        return only_heard_of(scores, queries, self.vocabulary.num_entities, history)
+        return mask_unseen(scores, queries, self.vocabulary.num_entities, history)
 
     def _walk(self, queries: Queries, history: History) -> "list[_Step]":
         walks, entity_of = self.config.num_walks, queries.subject.repeat_interleave(self.config.num_walks)

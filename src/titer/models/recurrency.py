@@ -139,7 +139,7 @@ class Recurrency(Model):
         known = Facts.concatenate(train, valid)
         history = History(known, self.vocabulary)
         true_answers = TrueAnswers(known, self.vocabulary)
-        queries, answers = Queries.about(valid, self.vocabulary)
+        queries, answers = Queries.from_facts(valid, self.vocabulary)
         gain = torch.zeros(self.vocabulary.num_directed_relations, len(settings))
         batches = list(queries.batches(self.config.batch_size))
         for rows, batch in track(batches, "choosing decay and mix"):

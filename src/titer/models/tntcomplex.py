@@ -10,7 +10,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common.embedding import EmbeddingModel, PeriodConfig, small_embedding
-from titer.models.common.settings import check_not_negative
+from titer.models.common.validation import check_not_negative
 from titer.models.registry import register
 
 

@@ -11,7 +11,7 @@ from titer.models.base import Model
 from titer.report.elements import el
 from titer.report.timeline import draw_evidence
 
-MOST_EVIDENCE = 5
+MAX_EVIDENCE = 5
 
 
 @torch.inference_mode()
@@ -52,7 +52,7 @@ def _tell(model: Model, found: Evaluation, row: int, history: History) -> list[E
         answer += f" One true answer is {vocabulary.entities[true]}, which it ranked {rank:,.0f}."
     parts = [el("h3", f"{words}, {axis.words(time)}"), el("p", answer)]
     for entity in dict.fromkeys([top, true]):
-        evidence = [item for item in model.explain(query, entity, history, MOST_EVIDENCE) if item.path]
+        evidence = [item for item in model.explain(query, entity, history, MAX_EVIDENCE) if item.path]
         if evidence:
             parts.append(el("p", f"For {vocabulary.entities[entity]}:", class_="note"))
             parts.append(draw_evidence(evidence, subject, entity, time, vocabulary, axis))

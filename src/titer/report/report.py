@@ -12,10 +12,10 @@ from titer.models.base import Model
 from titer.report.charts import bar, line_chart, reliability
 from titer.report.elements import document, el, table
 from titer.report.questions import best_and_worst
+from titer.runs.run import Run
 from titer.toml import to_toml
-from titer.training.run import Run
 
-MOST_RELATIONS = 25
+MAX_RELATIONS = 25
 METRICS = ["questions", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
 
 
@@ -69,12 +69,12 @@ def _breakdown(found: Evaluation) -> list[Element]:
         el("h2", "Where it is good, and when"),
         table(
             ["relation", "", *METRICS],
-            [[name, bar(metrics.mrr), *_cells(metrics)] for name, metrics in relations[:MOST_RELATIONS]],
+            [[name, bar(metrics.mrr), *_cells(metrics)] for name, metrics in relations[:MAX_RELATIONS]],
             numbers_from=2,
         ),
     ]
-    if len(relations) > MOST_RELATIONS:
-        parts.append(el("p", f"The {MOST_RELATIONS} most frequent of {len(relations)} relations.", class_="note"))
+    if len(relations) > MAX_RELATIONS:
+        parts.append(el("p", f"The {MAX_RELATIONS} most frequent of {len(relations)} relations.", class_="note"))
     if len(times) > 1:
         points = [(float(i), 100 * metrics.mrr) for i, (_, metrics) in enumerate(times)]
         parts.append(line_chart("MRR × 100 over time", points, (times[0][0], times[-1][0]), "first"))

@@ -1,11 +1,11 @@
-"""The service: forecasts, evidence, what-ifs and new facts over HTTP, and a page that shows time.
+"""The service: forecasts, evidence, what-ifs and new facts over HTTP, and a web page.
 
-Nothing else in titer imports this package before it is needed: it needs FastAPI, and the rest does not.
+Nothing else in titer imports this package, since it needs FastAPI.
 """
 
-from titer.errors import TiterError
+from titer.extras import missing
 
 try:
     import fastapi  # noqa: F401
 except ImportError:
-    raise TiterError("the service needs FastAPI: pip install 'titer[serve]'") from None
+    raise missing("The service", "serve") from None

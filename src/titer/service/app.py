@@ -20,7 +20,6 @@ from titer.service.batching import Batcher
 from titer.service.documentation import describe_token, documentation
 from titer.service.guard import Guard
 from titer.service.knowledge import Knowledge
-from titer.service.measures import Measures
 from titer.service.problems import ProblemError
 from titer.service.schemas import (
     AddedOut,
@@ -41,6 +40,7 @@ from titer.service.schemas import (
     WhatIfOut,
 )
 from titer.service.settings import Settings
+from titer.service.telemetry import Telemetry
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorOut, "description": words}
@@ -54,7 +54,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         503: "Busy, too slow, or without its database.",
     }.items()
 }
-MOST_NAMES = 50
+MAX_NAMES = 50
 PAGE = Path(__file__).parent / "page"
 REPORT_STYLE = Path(report.__file__).parent / "style.css"
 MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
@@ -63,12 +63,12 @@ MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript
 def create_app(knowledge: Knowledge, settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI application."""
     settings = settings or Settings()
-    measures = Measures()
+    measures = Telemetry()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        size, most = settings.batch_size, settings.most_waiting
-        async with Batcher(knowledge, measures, size=size, most_waiting=most) as batcher:
+        size, most = settings.batch_size, settings.max_waiting
+        async with Batcher(knowledge, measures, size=size, max_waiting=most) as batcher:
             app.state.batcher = batcher
             yield
         knowledge.close()
@@ -99,10 +99,10 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
 
     def check(top: int = 1, explain: int = 0, questions: int = 1) -> None:
         for name, value, most in (
-            ("top", top, settings.most_answers),
-            ("explain", explain, settings.most_evidence),
-            ("questions", questions, settings.most_questions),
-            ("answers with evidence, top for each question,", bool(explain) * questions * top, settings.most_explained),
+            ("top", top, settings.max_answers),
+            ("explain", explain, settings.max_evidence),
+            ("questions", questions, settings.max_questions),
+            ("answers with evidence, top for each question,", bool(explain) * questions * top, settings.max_explained),
         ):
             if value > most:
                 raise ProblemError(422, "too_much", f"{name} may be at most {most}, not {value}")
@@ -142,24 +142,24 @@ def _add_questions(app: FastAPI, knowledge: Knowledge, settings: Settings) -> No
 
     @app.get("/v1/entities", summary="Entities whose names begin with, or have, a text")
     async def entities(
-        q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MOST_NAMES)] = 10
+        q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10
     ) -> NamesOut:
         return await asyncio.to_thread(lambda: NamesOut(names=knowledge.forecaster().entities.completions(q, limit)))
 
     @app.get("/v1/relations", summary="Relations whose names begin with, or have, a text")
     async def relations(
-        q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MOST_NAMES)] = 10
+        q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10
     ) -> NamesOut:
         return await asyncio.to_thread(lambda: NamesOut(names=knowledge.forecaster().relations.completions(q, limit)))
 
 
-def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures: Measures) -> None:
+def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures: Telemetry) -> None:
     @app.post("/v1/facts", summary="Add facts; they are in force for the next question")
     async def facts(request: Request, sent: FactsIn) -> AddedOut:
         if settings.token is None:
             raise ProblemError(403, "read_only", "facts can only be added to a service that was started with a token")
-        if len(sent.facts) > settings.most_facts:
-            raise ProblemError(422, "too_much", f"at most {settings.most_facts:,} facts in one request")
+        if len(sent.facts) > settings.max_facts:
+            raise ProblemError(422, "too_much", f"at most {settings.max_facts:,} facts in one request")
         rows = [fact.model_dump() for fact in sent.facts]
         batcher: Batcher = request.app.state.batcher
         added = await batcher.write(partial(knowledge.add, rows, backfill=sent.backfill))
@@ -173,7 +173,7 @@ def _add_facts(app: FastAPI, knowledge: Knowledge, settings: Settings, measures:
         )
 
 
-def _add_about(app: FastAPI, knowledge: Knowledge, measures: Measures) -> None:
+def _add_about(app: FastAPI, knowledge: Knowledge, measures: Telemetry) -> None:
     @app.get("/healthz", summary="Whether the service is there", openapi_extra={"security": []})
     async def healthz() -> HealthOut:
         return HealthOut(status="ok")

@@ -11,10 +11,10 @@ from titer.errors import StoreError
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.question import Question
 from titer.service.knowledge import Knowledge
-from titer.service.measures import Measures
 from titer.service.problems import ProblemError
+from titer.service.telemetry import Telemetry
 
-MOST_EXPLAINED = 16
+MAX_EXPLAINED = 16
 """Answers with evidence in one batch, unless one question alone wants more: others should not have to wait for long."""
 Result = TypeVar("Result")
 
@@ -40,8 +40,8 @@ class Batcher:
     database while questions need not.
     """
 
-    def __init__(self, knowledge: Knowledge, measures: Measures, *, size: int, most_waiting: int):
-        self.knowledge, self.measures, self.size, self.most_waiting = knowledge, measures, size, most_waiting
+    def __init__(self, knowledge: Knowledge, measures: Telemetry, *, size: int, max_waiting: int):
+        self.knowledge, self.measures, self.size, self.max_waiting = knowledge, measures, size, max_waiting
         self._waiting: list[_Waiting] = []
         self._arrived = asyncio.Event()
         self._model = ThreadPoolExecutor(1, thread_name_prefix="model")
@@ -67,7 +67,7 @@ class Batcher:
 
     async def ask(self, questions: list[Question], top: int, explain: int) -> list[Forecast | Unanswered]:
         """Answers in the order of the questions."""
-        if len(self._waiting) + len(questions) > self.most_waiting:
+        if len(self._waiting) + len(questions) > self.max_waiting:
             raise ProblemError(
                 503, "busy", "too many questions are waiting; try again in a moment", {"Retry-After": "1"}
             )
@@ -128,7 +128,7 @@ class Batcher:
         if not self._waiting:
             return []
         first = self._waiting[0]
-        size = max(1, min(self.size, MOST_EXPLAINED // first.top)) if first.explain else self.size
+        size = max(1, min(self.size, MAX_EXPLAINED // first.top)) if first.explain else self.size
         return [one for one in self._waiting if one.kind == first.kind][:size]
 
     def _forget_the_answered(self) -> None:

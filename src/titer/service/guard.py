@@ -12,9 +12,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from titer.service.measures import Measures
 from titer.service.problems import ProblemError, answer
 from titer.service.settings import LOOPBACK, Settings
+from titer.service.telemetry import Telemetry
 
 OPEN = "/healthz"
 """Where nobody needs a token, so that whoever starts the service can see that it lives."""
@@ -36,7 +36,7 @@ log = logging.getLogger("uvicorn.error")
 class Guard:
     """The outermost of all: whatever happens behind it, the answer has one shape, and the headers of safety."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, measures: Measures):
+    def __init__(self, app: ASGIApp, settings: Settings, measures: Telemetry):
         self.app, self.settings, self.measures = app, settings, measures
         self._num_open = 0
 
@@ -63,7 +63,7 @@ class Guard:
 
     async def _pass_on(self, scope: Scope, receive: Receive, reply: "_Reply") -> Response | None:
         """What to answer instead, if the request cannot be answered as it should be."""
-        body = _Body(receive, self.settings.most_bytes)
+        body = _Body(receive, self.settings.max_bytes)
         try:
             self._check(scope)
             body.check_length(Headers(scope=scope).get("content-length", ""))
@@ -96,33 +96,33 @@ class Guard:
                 message = "send the service's token as 'Authorization: Bearer TOKEN', or as the password of any user"
                 realm = {"WWW-Authenticate": 'Basic realm="titer", charset="UTF-8"'}
                 raise ProblemError(401, "needs_token", message, realm)
-        if self._num_open > self.settings.most_requests:
+        if self._num_open > self.settings.max_requests:
             raise ProblemError(503, "busy", "too many requests at once; try again in a moment", {"Retry-After": "1"})
 
 
 class _Body:
     """A request's body, up to a size, however it is sent."""
 
-    def __init__(self, receive: Receive, most_bytes: int):
-        self.receive, self.most_bytes = receive, most_bytes
+    def __init__(self, receive: Receive, max_bytes: int):
+        self.receive, self.max_bytes = receive, max_bytes
         self.num_bytes = 0
         self.problem: ProblemError | None = None
 
     def check_length(self, declared: str) -> None:
         """Turn away a body that says itself that it is too large, before any of it is read."""
-        if declared.isdecimal() and int(declared) > self.most_bytes:
+        if declared.isdecimal() and int(declared) > self.max_bytes:
             raise self._too_large()
 
     async def __call__(self) -> Message:
         part = await self.receive()
         self.num_bytes += len(part.get("body", b""))
-        if self.num_bytes > self.most_bytes:
+        if self.num_bytes > self.max_bytes:
             self.problem = self._too_large()
             raise self.problem
         return part
 
     def _too_large(self) -> ProblemError:
-        return ProblemError(413, "too_large", f"a request may have {self.most_bytes:,} bytes; send less at a time")
+        return ProblemError(413, "too_large", f"a request may have {self.max_bytes:,} bytes; send less at a time")
 
 
 class _Reply:

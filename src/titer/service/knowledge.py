@@ -5,10 +5,10 @@ from typing import Any
 
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.question import Question
+from titer.runs.run import Run
 from titer.store.adding import add_records
 from titer.store.facts import Added, FactStore
 from titer.store.live import LiveHistory
-from titer.training.run import Run
 
 
 class Knowledge:

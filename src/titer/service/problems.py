@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from titer.errors import StoreError, TiterError, UnknownNameError
 
-MOST_DETAILS = 20
+MAX_DETAILS = 20
 LONGEST_DETAIL = 1200
 MESSAGES = {
     400: ("not_json", "the body cannot be read; send JSON in UTF-8"),
@@ -42,7 +42,7 @@ def answer(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """An error as a response."""
-    details = [_readable(line) for line in (details or [])[:MOST_DETAILS]]
+    details = [_readable(line) for line in (details or [])[:MAX_DETAILS]]
     body = {"code": code, "message": _readable(message), "suggestions": suggestions or [], "details": details}
     return JSONResponse({"error": body}, status_code=status, headers=dict(headers or {}))
 

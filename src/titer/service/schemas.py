@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag
 
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
-MOST_CHANGES = 100
-MOST_QUESTIONS, MOST_FACTS = 10_000, 50_000
+MAX_CHANGES = 100
+MAX_QUESTIONS, MAX_FACTS = 10_000, 50_000
 """No service takes more in one request, whatever its settings: these are counted before anything else is looked at."""
 FIRST_MISTAKE = FailFast()
 """A list with a million mistakes is refused for the first: to name them all would take longer than to answer."""
@@ -43,7 +43,7 @@ class OneIn(QuestionIn, Wanted):
 class ManyIn(Wanted):
     """Many questions, answered together."""
 
-    questions: Annotated[list[QuestionIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MOST_QUESTIONS)
+    questions: Annotated[list[QuestionIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MAX_QUESTIONS)
 
 
 def _one_or_many(body: Any) -> str:
@@ -67,8 +67,8 @@ class FactIn(In):
 class Changed(In):
     """A history in which some facts had not happened, or others had."""
 
-    without: Annotated[list[FactIn], FIRST_MISTAKE] = Field([], max_length=MOST_CHANGES)
-    with_: Annotated[list[FactIn], FIRST_MISTAKE] = Field([], alias="with", max_length=MOST_CHANGES)
+    without: Annotated[list[FactIn], FIRST_MISTAKE] = Field([], max_length=MAX_CHANGES)
+    with_: Annotated[list[FactIn], FIRST_MISTAKE] = Field([], alias="with", max_length=MAX_CHANGES)
 
 
 class WhatIfIn(OneIn, Changed):
@@ -85,7 +85,7 @@ class ExplainIn(QuestionIn, Changed):
 class FactsIn(In):
     """New facts."""
 
-    facts: Annotated[list[FactIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MOST_FACTS)
+    facts: Annotated[list[FactIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MAX_FACTS)
     backfill: bool = Field(False, description="Whether facts earlier than the last known ones may be taken.")
 
 

@@ -8,12 +8,12 @@ import uvicorn
 from pydantic import SecretStr, ValidationError
 
 from titer.errors import ConfigError, TiterError
+from titer.runs.run import Run
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
 from titer.service.settings import LOOPBACK, Settings
-from titer.training.run import Run
 
-MOST_CONNECTIONS = 4000
+MAX_CONNECTIONS = 4000
 """More are turned away by the server itself, without a word; open requests are bounded long before."""
 
 
@@ -34,7 +34,7 @@ def run_server(run: Path, *, host: str, port: int, store: str | None, token: str
             server_header=False,
             ws="none",
             timeout_graceful_shutdown=int(settings.request_seconds) + 5,
-            limit_concurrency=MOST_CONNECTIONS,
+            limit_concurrency=MAX_CONNECTIONS,
         )
         server = uvicorn.Server(config)
         server.run()

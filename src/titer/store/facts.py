@@ -9,13 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, insert, inspect, select, text, update
-from sqlalchemy.exc import SQLAlchemyError
-
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
-from titer.data.time_axis import MOST_STEPS
+from titer.data.time_axis import MAX_STEPS
 from titer.errors import StoreError
+from titer.extras import missing
+
+try:
+    from sqlalchemy import Connection, func, insert, inspect, select, text, update
+    from sqlalchemy.exc import SQLAlchemyError
+except ImportError:
+    raise missing("A fact store", "serve") from None
+
 from titer.store import schema
 from titer.store.database import WRITES, connect, database_url
 
@@ -218,8 +223,8 @@ class FactStore:
         low, high = first, last  # new facts must lie near enough to each other, too
         for place in new:
             step = facts[place].step
-            if max(high, step) - min(low, step) >= MOST_STEPS:
-                reasons[place] = f"facts cannot be {MOST_STEPS:,} steps apart"
+            if max(high, step) - min(low, step) >= MAX_STEPS:
+                reasons[place] = f"facts cannot be {MAX_STEPS:,} steps apart"
             elif step < last and not backfill:
                 ago = f"{axis.duration(last - step)} before the last known step, {axis.label(last)}"
                 reasons[place] = f"{axis.label(step)} is {ago}; only a backfill takes in such facts"

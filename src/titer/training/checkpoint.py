@@ -14,6 +14,7 @@ from torch import Tensor
 from titer.errors import RunError
 from titer.files import atomic_path
 from titer.models.base import Model
+from titer.training.weights import load_state
 
 KEPT = 2
 
@@ -94,15 +95,6 @@ def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, 
     torch.set_rng_state(tensors["random.cpu"])
     if torch.cuda.is_available() and "random.cuda" in tensors:
         torch.cuda.set_rng_state(tensors["random.cuda"])
-
-
-def load_state(model: Model, state: dict[str, Tensor]) -> None:
-    """Load everything that a model keeps; buffers take the size they were saved with."""
-    for name, buffer in model.named_buffers():
-        if name in state and state[name].shape != buffer.shape:
-            owner = model.get_submodule(name.rpartition(".")[0])
-            setattr(owner, name.rpartition(".")[2], buffer.new_empty(state[name].shape))
-    model.load_state_dict(state)
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

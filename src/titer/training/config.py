@@ -13,7 +13,7 @@ from titer.models.registry import model_class
 
 DEFAULT_MODEL = "path_mixture"
 SCHEDULES = ("constant", "linear", "triangle")
-WARM_UP = 0.05
+WARM_UP_SHARE = 0.05
 LARGEST_SEED = 2**31 - 1
 
 Settings = TypeVar("Settings")
@@ -69,7 +69,7 @@ class TrainingConfig:
         if self.learning_rate_schedule == "linear":
             return self.learning_rate * (1 - begun)
         if self.learning_rate_schedule == "triangle":
-            return self.learning_rate * min(progress / WARM_UP, (1 - progress) / (1 - WARM_UP))
+            return self.learning_rate * min(progress / WARM_UP_SHARE, (1 - progress) / (1 - WARM_UP_SHARE))
         return self.learning_rate
 
 

@@ -20,7 +20,7 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
-def most_memory(device: torch.device) -> dict[str, float]:
+def peak_memory(device: torch.device) -> dict[str, float]:
     """The most memory of a GPU that this process has held at once, as a row of a log; nothing for a CPU."""
     if device.type != "cuda":
         return {}

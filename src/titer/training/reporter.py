@@ -3,31 +3,29 @@
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from titer.files import write_text
 from titer.training.checkpoint import Progress
 from titer.training.config import TrainingConfig
 from titer.training.layout import CURVES, LOG
 
-if TYPE_CHECKING:
-    from titer.training.run import Run
-
 
 class Reporter:
     """Writes one row for every epoch."""
 
-    def __init__(self, run: "Run", config: TrainingConfig, progress: Progress, complaints: list[str]):
-        self.run, self.config = run, config
+    def __init__(self, folder: Path, config: TrainingConfig, progress: Progress, complaints: list[str]):
+        self.log, self.config = folder / LOG, config
         self.started, self.first_epoch = time.perf_counter(), progress.epoch
-        self.curves = _tensorboard(run)
+        self.curves = _tensorboard(folder)
         self.is_watched = sys.stderr.isatty()
         for complaint in complaints:
             self.say(complaint)
         if progress.epoch:
             self.say(f"going on after epoch {progress.epoch}")
         # Rows of epochs that a break undid are written anew.
-        write_text(run.path / LOG, "".join(json.dumps(row) + "\n" for row in progress.log))
+        write_text(self.log, "".join(json.dumps(row) + "\n" for row in progress.log))
 
     def __enter__(self) -> "Reporter":
         return self
@@ -44,7 +42,8 @@ class Reporter:
 
     def epoch(self, row: dict[str, Any], progress: Progress) -> None:
         """Report one epoch."""
-        self.run.log(row)
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
         for name, value in row.items():
             if self.curves is not None and isinstance(value, float):
                 self.curves.add_scalar(name, value, row["epoch"])
@@ -62,9 +61,9 @@ class Reporter:
         return ", ".join([*parts, f"{left:.0f} s left"])
 
 
-def _tensorboard(run: "Run") -> Any:
+def _tensorboard(folder: Path) -> Any:
     try:
         from torch.utils.tensorboard.writer import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(run.path / CURVES))
+    return SummaryWriter(str(folder / CURVES))

@@ -8,7 +8,7 @@ from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.training.config import TrainingConfig
 
-WARM_UP = 3
+WARM_UP_STEPS = 3
 
 
 class Stepper:
@@ -88,7 +88,7 @@ class GraphedStepper(Stepper):
             self._compute(rows)  # which cannot disturb the graph: that has gradients of its own
             return
         self.rows.copy_(rows)
-        if self.taken < WARM_UP:
+        if self.taken < WARM_UP_STEPS:
             # Steps before the recording are real ones too, on a stream of their own as recording demands.
             self.warm_up.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.warm_up):

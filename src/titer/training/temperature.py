@@ -14,7 +14,7 @@ from titer.models.base import Model, evaluating
 
 COARSE, FINE = 4, 60
 """Temperatures in a decade: those tried first, and those tried around the best of them."""
-MOST_QUESTIONS = 2000
+MAX_QUESTIONS = 2000
 
 
 @torch.inference_mode()
@@ -27,8 +27,8 @@ def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
         return 1.0
     history = History(past_facts(dataset, "valid", Past.ROLLING), dataset.vocabulary).to(model.device)
     true_answers = TrueAnswers(dataset.valid, dataset.vocabulary).to(model.device)
-    queries, answers = Queries.about(dataset.valid, dataset.vocabulary)
-    sample = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(queries))[:MOST_QUESTIONS]))
+    queries, answers = Queries.from_facts(dataset.valid, dataset.vocabulary)
+    sample = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(queries))[:MAX_QUESTIONS]))
     queries, answers = queries[sample], answers[sample]
 
     def best(temperatures: list[float]) -> float:

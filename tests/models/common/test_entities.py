@@ -5,7 +5,7 @@ from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.common.entities import only_heard_of, with_newcomers
+from titer.models.common.entities import append_mean_rows, mask_unseen
 
 TRAINED = 3
 FACTS = Facts.from_rows([(0, 0, 1, -4), (0, 0, 3, 2), (4, 0, 0, 5)])
@@ -17,19 +17,19 @@ def history(num_entities: int) -> History:
 
 def test_a_newcomer_has_the_mean_row_and_without_newcomers_the_table_is_itself():
     table = torch.randn(5, 2)
-    torch.testing.assert_close(with_newcomers(table, history(7)), torch.cat([table, table.mean(dim=0).expand(2, -1)]))
-    assert with_newcomers(table, history(5)) is table
+    torch.testing.assert_close(append_mean_rows(table, history(7)), torch.cat([table, table.mean(dim=0).expand(2, -1)]))
+    assert append_mean_rows(table, history(5)) is table
 
 
 def test_a_newcomer_is_no_answer_before_its_first_fact():
     time = torch.tensor([-9, 2, 3, 5, 6])
     queries = Queries(torch.zeros_like(time), torch.zeros_like(time), time)
     scores = torch.randn(5, 6)
-    found = only_heard_of(scores, queries, TRAINED, history(6))
+    found = mask_unseen(scores, queries, TRAINED, history(6))
     heard_of = torch.tensor([[time > 2, time > 5, False] for time in time.tolist()])
     assert torch.equal(found[:, :TRAINED], scores[:, :TRAINED])
     assert torch.equal(found[:, TRAINED:], scores[:, TRAINED:].where(heard_of, -torch.inf))
-    assert only_heard_of(scores, queries, 6, history(6)) is scores
+    assert mask_unseen(scores, queries, 6, history(6)) is scores
 
 
 def test_many_newcomers_cost_no_more_than_their_scores():
@@ -37,5 +37,5 @@ def test_many_newcomers_cost_no_more_than_their_scores():
     queries = Queries(torch.zeros_like(time), torch.zeros_like(time), time)
     scores, past = torch.randn(50, 1000), history(1000)
     with Built() as built:
-        only_heard_of(scores, queries, TRAINED, past)
+        mask_unseen(scores, queries, TRAINED, past)
     assert max(built.sizes) <= scores.nbytes

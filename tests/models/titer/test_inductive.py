@@ -71,7 +71,7 @@ def test_nothing_is_left_behind_after_a_question(world_data):
     model = TITer(world_data.vocabulary, world_data.axis, TITerConfig(num_edges=10, beam_size=20)).eval()
     model.prepare(world_data.train, world_data.valid)
     history = History(world_data.facts, world_data.vocabulary)
-    queries, _ = Queries.about(world_data.test, world_data.vocabulary)
+    queries, _ = Queries.from_facts(world_data.test, world_data.vocabulary)
     assert not bool(model.trained[queries.subject].all())
     before = model.policy.entity.clone()
     alone = torch.cat([model.score(queries[i : i + 1], history) for i in range(0, len(queries), 40)])

@@ -36,7 +36,7 @@ def simulated(alpha: np.ndarray, samples: int, length: int, seed: int) -> Snapsh
 @pytest.mark.parametrize("leave_one_out", [False, True])
 def test_known_alpha_is_recovered_from_simulated_counts(leave_one_out: bool):
     alpha = np.array([[4.0, 2.0, 1.0, 0.5], [0.3, 0.3, 3.0, 1.0]])
-    found = estimate_alpha(simulated(alpha, 4000, 60, seed=1), leave_one_out=leave_one_out, most_iterations=3000)
+    found = estimate_alpha(simulated(alpha, 4000, 60, seed=1), leave_one_out=leave_one_out, max_iterations=3000)
     mean = found / found.sum(dim=1, keepdim=True)
     np.testing.assert_allclose(mean.numpy(), alpha / alpha.sum(axis=1, keepdims=True), rtol=0.08)
     if not leave_one_out:  # the leave-one-out likelihood is only an approximation of the strength
@@ -48,9 +48,9 @@ def test_new_samples_update_the_estimate_without_starting_over():
     first, second = (simulated(alpha, 1500, 40, seed) for seed in (1, 2))
     before = estimate_alpha(first)
     updated = estimate_alpha(first + second, start=before)
-    from_scratch = estimate_alpha(first + second, most_iterations=2000)
+    from_scratch = estimate_alpha(first + second, max_iterations=2000)
     np.testing.assert_allclose(updated.numpy(), from_scratch.numpy(), rtol=0.05)
-    one_step = estimate_alpha(first + second, start=before, most_iterations=1)
+    one_step = estimate_alpha(first + second, start=before, max_iterations=1)
     assert float((one_step - before).abs().sum()) < 0.1 * float(before.sum())
 
 

@@ -145,7 +145,7 @@ def test_sampled_walks_are_walks(world_data):
     torch.manual_seed(0)
     model = TITer(world_data.vocabulary, world_data.axis, TITerConfig(num_edges=10))
     history = History(world_data.train, world_data.vocabulary)
-    queries, _ = Queries.about(world_data.train[-200:], world_data.vocabulary)
+    queries, _ = Queries.from_facts(world_data.train[-200:], world_data.vocabulary)
     node, log_probability, entropy = model._roll_out(queries, history)
     assert bool((node.time <= queries.time).all())
     moved = node.entity != queries.subject

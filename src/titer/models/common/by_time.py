@@ -13,7 +13,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model, StepResult
-from titer.models.common.entities import only_heard_of
+from titer.models.common.entities import mask_unseen
 from titer.models.common.other_answers import OtherAnswers
 
 
@@ -24,7 +24,7 @@ class ByTimeModel(Model):
     compete: they do not in the ranking either.
     """
 
-    batches_share_their_time = True
+    batch_by_time = True
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):
         super().__init__(vocabulary, axis, config)
@@ -52,4 +52,4 @@ class ByTimeModel(Model):
         scores = torch.empty(len(queries), history.vocabulary.num_entities, device=self.device)
         for rows, time in queries.by_time():
             scores[rows] = self.scores_at(queries[rows], time, history)
-        return only_heard_of(scores, queries, self.vocabulary.num_entities, history).log_softmax(dim=1)
+        return mask_unseen(scores, queries, self.vocabulary.num_entities, history).log_softmax(dim=1)

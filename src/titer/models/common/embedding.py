@@ -13,9 +13,9 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model, StepResult
-from titer.models.common.entities import only_heard_of, with_newcomers
+from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.other_answers import OtherAnswers
-from titer.models.common.settings import check_at_least_one, check_partial
+from titer.models.common.validation import check_at_least_one, check_partial
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class EmbeddingModel(Model):
         """The rows of all entities of a history; those that training does not know have the mean of those it does."""
         weight = self.trained.to(table.dtype)
         mean = weight @ table / weight.sum()
-        return with_newcomers(torch.where(self.trained[:, None], table, mean), history)
+        return append_mean_rows(torch.where(self.trained[:, None], table, mean), history)
 
     def period_of(self, time: Tensor, num_periods: int) -> Tensor:
         """Which of so many periods of equal length, from the beginning of training to its end, is nearest."""
@@ -106,4 +106,4 @@ class EmbeddingModel(Model):
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """The plausibility of every entity that has been heard of. (queries, num_entities)"""
-        return only_heard_of(self.plausibility(queries, history), queries, self.vocabulary.num_entities, history)
+        return mask_unseen(self.plausibility(queries, history), queries, self.vocabulary.num_entities, history)

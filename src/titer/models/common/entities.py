@@ -9,13 +9,13 @@ from titer.graph.queries import Queries
 from titer.models.base import UNREACHED
 
 
-def with_newcomers(table: Tensor, history: History) -> Tensor:
+def append_mean_rows(table: Tensor, history: History) -> Tensor:
     """The table, with the mean of its rows for each entity that came after training. (entities of the history, dim)"""
     newcomers = history.vocabulary.num_entities - len(table)
     return torch.cat([table, table.mean(dim=0, keepdim=True).expand(newcomers, -1)]) if newcomers else table
 
 
-def only_heard_of(scores: Tensor, queries: Queries, num_trained: int, history: History) -> Tensor:
+def mask_unseen(scores: Tensor, queries: Queries, num_trained: int, history: History) -> Tensor:
     """The scores, with nothing to say about names that came after training and had no fact before the question."""
     num_entities = history.vocabulary.num_entities
     if num_entities == num_trained:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from titer.models.common.settings import check_at_least_one, check_partial
+from titer.models.common.validation import check_at_least_one, check_partial
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from titer.graph.chronicle import Series
-from titer.graph.ledger import NUM_FEATURES, features, no_features
-from titer.models.path_mixture.asked import Asked
+from titer.graph.decayed_counts import NUM_FEATURES, features, no_features
+from titer.graph.pair_index import Series
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.paths import (
     LARGEST_LOG_WEIGHT,
     Direct,
     Paths,
-    Table,
     ThreeStepsSame,
     TwoSteps,
     TwoStepsSame,
 )
 from titer.models.path_mixture.prior import Expectation, Prior
+from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 NUM_KINDS = 4
 SMALL = 1e-3
@@ -66,11 +66,11 @@ class Mixture(nn.Module):
         self.longer = nn.ModuleList(longer)
         self.trust = Trust(num_relations, config) if config.trust else None
 
-    def forward(self, asked: Asked, trained: Tensor) -> Weights:
+    def forward(self, asked: QueryBatch, trained: Tensor) -> Weights:
         """The weights of all answers to questions of one moment."""
         expected = self.prior(asked, trained)
-        series = asked.chronicle.series_before(asked.subject, asked.elapsed)
-        counts = asked.chronicle.series.counts_at(series.event, asked.elapsed)
+        series = asked.pair_index.series_before(asked.subject, asked.elapsed)
+        counts = asked.pair_index.series.counts_at(series.event, asked.elapsed)
         weight = torch.zeros_like(counts[:, 0]) if self.direct is None else self.direct(asked, series, counts)
         place = series.row * asked.num_entities + series.object
         direct = torch.zeros(len(asked) * asked.num_entities, device=weight.device).index_add(0, place, weight)
@@ -94,8 +94,8 @@ class Trust(nn.Module):
     def __init__(self, num_relations: int, config: PathMixtureConfig):
         super().__init__()
         self.dim = config.relation_dim
-        self.asked = Table(num_relations, config.relation_dim, deviation=0.3)
-        self.past = Table(num_relations, config.relation_dim, deviation=0.3)
+        self.asked = RelationEmbedding(num_relations, config.relation_dim, deviation=0.3)
+        self.past = RelationEmbedding(num_relations, config.relation_dim, deviation=0.3)
         self.gate = nn.Linear(NUM_FEATURES, config.relation_dim)
         self.prior_share = nn.Parameter(torch.zeros(()))
         inputs = 1 + NUM_KINDS + 3 * NUM_FEATURES + 3 + 2 * config.relation_dim
@@ -110,7 +110,7 @@ class Trust(nn.Module):
 
     def forward(
         self,
-        asked: Asked,
+        asked: QueryBatch,
         expected: Expectation,
         series: Series,
         counts: Tensor,
@@ -139,12 +139,12 @@ class Trust(nn.Module):
         return self.network(torch.cat(seen, dim=1))[:, 0] + self.prior_share * prior
 
     def _of_pairs(
-        self, asked: Asked, series: Series, counts: Tensor, weight: Tensor, pair: Tensor, num_pairs: int
+        self, asked: QueryBatch, series: Series, counts: Tensor, weight: Tensor, pair: Tensor, num_pairs: int
     ) -> list[Tensor]:
         """What past facts between subject and answer say: those of the question's relation, and all together."""
-        ledger = asked.chronicle.series
-        age = asked.elapsed - ledger.elapsed[series.event]
-        each = features(counts, ledger.number[series.event], age)
+        counts_of_series = asked.pair_index.series
+        age = asked.elapsed - counts_of_series.elapsed[series.event]
+        each = features(counts, counts_of_series.number[series.event], age)
         same = (series.relation == asked.relation[series.row]).nonzero()[:, 0]
         nothing = no_features(counts.device)
 
@@ -154,7 +154,7 @@ class Trust(nn.Module):
         same_weight = same_weight.index_add(0, pair[same], weight.index_select(0, same))
 
         total = torch.zeros(num_pairs, counts.shape[1], device=counts.device).index_add(0, pair, counts)
-        number = torch.zeros(num_pairs, device=counts.device).index_add(0, pair, ledger.number[series.event])
+        number = torch.zeros(num_pairs, device=counts.device).index_add(0, pair, counts_of_series.number[series.event])
         youngest = torch.full((num_pairs,), asked.elapsed + 1, device=age.device).scatter_reduce(0, pair, age, "amin")
         met = torch.zeros(num_pairs, dtype=torch.bool, device=age.device).index_fill(0, pair, True)
         all_features = torch.where(met[:, None], features(total, number, youngest), nothing)

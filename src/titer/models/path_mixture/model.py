@@ -14,12 +14,12 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Edge, Evidence, Model, StepResult
 from titer.models.common.other_answers import OtherAnswers
-from titer.models.common.remembered import Remembered
-from titer.models.path_mixture.asked import Asked
+from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import Paths
+from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.registry import register
 
 LEAST_LOG_PROBABILITY = -30.0
@@ -48,7 +48,7 @@ class PathMixture(Model):
         "learning_rate_schedule": "triangle",
         "clip_gradient": 5.0,
     }
-    batches_share_their_time = True
+    batch_by_time = True
     config: PathMixtureConfig
     trained: Tensor  # (num_entities,) who appears in training
 
@@ -58,7 +58,7 @@ class PathMixture(Model):
         self.mixtures = nn.ModuleList(Mixture(*sizes, self.config) for _ in range(self.config.members))
         self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
         self._others = OtherAnswers(vocabulary)
-        self._explained = Remembered[list[Weights]]()
+        self._explained = WeightKeyedCache[list[Weights]]()
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Note who appears in training, and which answers are true together."""
@@ -92,10 +92,10 @@ class PathMixture(Model):
             scores[rows] = self._log_probability(self._weights(asked))
         return scores
 
-    def _weights(self, asked: Asked) -> list[Weights]:
+    def _weights(self, asked: QueryBatch) -> list[Weights]:
         return [mixture(asked, self.trained) for mixture in self.mixtures]
 
-    def _weights_of_one(self, asked: Asked) -> list[Weights]:
+    def _weights_of_one(self, asked: QueryBatch) -> list[Weights]:
         """The weights for one question, whose answers are mostly explained one after the other."""
         if torch.is_grad_enabled() or self.training:
             return self._weights(asked)
@@ -109,10 +109,10 @@ class PathMixture(Model):
         return torch.logsumexp(each, dim=0) - math.log(len(weights))
 
     @staticmethod
-    def _by_time(queries: Queries, history: History) -> Iterator[tuple[Tensor, Asked]]:
+    def _by_time(queries: Queries, history: History) -> Iterator[tuple[Tensor, QueryBatch]]:
         """The questions of each moment, and which rows they are."""
         for rows, time in queries.by_time():
-            yield rows, Asked(queries.subject[rows], queries.relation[rows], time, history)
+            yield rows, QueryBatch(queries.subject[rows], queries.relation[rows], time, history)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """Every path to the answer, and the prior, with their exact shares of the answer's probability."""
@@ -136,15 +136,15 @@ class PathMixture(Model):
         return sorted(found, key=lambda evidence: -evidence.share)[:limit]
 
     @staticmethod
-    def _direct(mixture: Mixture, asked: Asked, answer: int) -> list[Paths]:
+    def _direct(mixture: Mixture, asked: QueryBatch, answer: int) -> list[Paths]:
         """Past facts between subject and answer, one by one; nothing if they have no vote."""
         if mixture.direct is None:
             return []
-        relation, age = asked.chronicle.facts_between(asked.subject, answer, asked.elapsed)
+        relation, age = asked.pair_index.facts_between(asked.subject, answer, asked.elapsed)
         return [mixture.direct.paths(asked.relation, relation, age, answer)]
 
 
-def _to(answer: int, paths: Paths, asked: Asked) -> Iterator[tuple[tuple[Edge, ...], float]]:
+def _to(answer: int, paths: Paths, asked: QueryBatch) -> Iterator[tuple[tuple[Edge, ...], float]]:
     """The paths of a single question that end at an answer, as edges, with their weights."""
     chosen = (paths.answer == answer).nonzero()[:, 0]
     steps = [

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from titer.graph.chronicle import Latest, Series
-from titer.graph.ledger import HORIZONS, fading
-from titer.models.path_mixture.asked import Asked
+from titer.graph.decayed_counts import HORIZONS, fading
+from titer.graph.pair_index import Latest, Series
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 NUM_KNOTS = 12
 KNOTS_PER_DOUBLING = 1.2
@@ -16,15 +17,15 @@ LARGEST_LOG_WEIGHT = 20.0
 
 
 @dataclass(frozen=True)
-class Step:
+class Hop:
     """One fact of every path of a batch."""
 
     relation: Tensor  # (paths,)
     object: Tensor  # (paths,)
     age: Tensor  # (paths,) steps before the question
 
-    def __getitem__(self, rows: Tensor) -> "Step":
-        return Step(self.relation[rows], self.object[rows], self.age[rows])
+    def __getitem__(self, rows: Tensor) -> "Hop":
+        return Hop(self.relation[rows], self.object[rows], self.age[rows])
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Paths:
     """Paths of one kind, laid end to end."""
 
     row: Tensor  # (paths,) which question
-    steps: tuple[Step, ...]
+    steps: tuple[Hop, ...]
     weight: Tensor  # (paths,) positive
 
     @property
@@ -44,19 +45,6 @@ class Paths:
         """The sum of the weights of all paths that end at each answer. (questions * entities,)"""
         sums = torch.zeros(num_questions * num_entities, device=self.weight.device)
         return sums.index_add(0, self.row * num_entities + self.answer, self.weight)
-
-
-class Table(nn.Embedding):
-    """A number, or a vector, for every directed relation."""
-
-    def __init__(self, num_relations: int, dim: int, *, value: float = 0.0, deviation: float = 0.0):
-        super().__init__(num_relations, dim)
-        nn.init.normal_(self.weight, value, deviation)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The rows of the given relations. (relations, dim)"""
-        # The gradient of index_select is added up in place; that of an embedding, or of indexing, sorts first.
-        return self.weight.index_select(0, input)
 
 
 def of_age(heights: Tensor, age: Tensor) -> Tensor:
@@ -74,15 +62,15 @@ class Direct(nn.Module):
     .. math::
         w = e^{W_{r r'} + [r' = r]\,\sigma} \sum_h e^{a_{rh} + b_{r'h} + [r' = r]\,c_h} \, e^{-(\Delta t - 1)/\tau_h}
 
-    Summed over a series (s, r', o, ·) in one look-up, because faded counts are carried along (see ``Ledger``).
+    Summed over a series (s, r', o, ·) in one look-up, because faded counts are carried along (see ``DecayedCounts``).
     """
 
     def __init__(self, num_relations: int):
         super().__init__()
-        self.pair = Table(num_relations, num_relations)
+        self.pair = RelationEmbedding(num_relations, num_relations)
         self.same = nn.Parameter(torch.tensor(2.0))
-        self.asked = Table(num_relations, len(HORIZONS), value=-2.0)
-        self.past = Table(num_relations, len(HORIZONS))
+        self.asked = RelationEmbedding(num_relations, len(HORIZONS), value=-2.0)
+        self.past = RelationEmbedding(num_relations, len(HORIZONS))
         self.same_at = nn.Parameter(torch.zeros(len(HORIZONS)))
 
     def coefficients(self, asked: Tensor, past: Tensor) -> Tensor:
@@ -93,7 +81,7 @@ class Direct(nn.Module):
         log_kernel = self.asked(asked) + self.past(past) + is_same * self.same_at
         return torch.exp(log_weight.clamp(max=10) + log_kernel.clamp(max=10))
 
-    def forward(self, asked: Asked, series: Series, counts: Tensor) -> Tensor:
+    def forward(self, asked: QueryBatch, series: Series, counts: Tensor) -> Tensor:
         """The weight of every series: the sum of those of its facts. (series,)"""
         return (self.coefficients(asked.relation[series.row], series.relation) * counts).sum(dim=1)
 
@@ -101,7 +89,7 @@ class Direct(nn.Module):
         """The facts between one question's subject and an answer as paths of a single step."""
         horizons = torch.tensor(HORIZONS, device=age.device)
         weight = (self.coefficients(asked.expand(len(past)), past) * fading(age, horizons)).sum(dim=1)
-        step = Step(past, torch.full_like(past, answer), age)
+        step = Hop(past, torch.full_like(past, answer), age)
         return Paths(torch.zeros_like(past), (step,), weight)
 
 
@@ -115,12 +103,16 @@ class TwoSteps(nn.Module):
     def __init__(self, num_relations: int, config: PathMixtureConfig):
         super().__init__()
         self.limits = config.first_edges, config.second_edges
-        self.asked, self.first, self.second = (Table(num_relations, config.rank, deviation=0.3) for _ in range(3))
-        self.asked_bias, self.first_bias = (Table(num_relations, 1) for _ in range(2))
-        self.second_bias = Table(num_relations, 1, value=-3.0)
-        self.asked_age, self.first_age, self.second_age = (Table(num_relations, NUM_KNOTS) for _ in range(3))
+        self.asked, self.first, self.second = (
+            RelationEmbedding(num_relations, config.rank, deviation=0.3) for _ in range(3)
+        )
+        self.asked_bias, self.first_bias = (RelationEmbedding(num_relations, 1) for _ in range(2))
+        self.second_bias = RelationEmbedding(num_relations, 1, value=-3.0)
+        self.asked_age, self.first_age, self.second_age = (
+            RelationEmbedding(num_relations, NUM_KNOTS) for _ in range(3)
+        )
 
-    def forward(self, asked: Asked) -> Paths:
+    def forward(self, asked: QueryBatch) -> Paths:
         """All such paths."""
         row, first = _latest(asked, asked.subject, self.limits[0])
         relation = asked.relation[row]
@@ -148,19 +140,21 @@ class TwoStepsSame(nn.Module):
     def __init__(self, num_relations: int, config: PathMixtureConfig):
         super().__init__()
         self.limits = config.first_edges, config.same_edges
-        self.bias = Table(num_relations, 1, value=-3.0)
-        self.asked, self.first = (Table(num_relations, config.rank, deviation=0.3) for _ in range(2))
-        self.asked_age, self.first_age, self.second_age = (Table(num_relations, NUM_KNOTS) for _ in range(3))
+        self.bias = RelationEmbedding(num_relations, 1, value=-3.0)
+        self.asked, self.first = (RelationEmbedding(num_relations, config.rank, deviation=0.3) for _ in range(2))
+        self.asked_age, self.first_age, self.second_age = (
+            RelationEmbedding(num_relations, NUM_KNOTS) for _ in range(3)
+        )
         self.number = nn.Parameter(torch.zeros(()))
 
-    def forward(self, asked: Asked) -> Paths:
+    def forward(self, asked: QueryBatch) -> Paths:
         """All such paths."""
         row, first = _latest(asked, asked.subject, self.limits[0])
         relation = asked.relation[row]
         log_weight = self.bias(relation)[:, 0] + (self.asked(relation) * self.first(first.relation)).sum(dim=1)
         log_weight = log_weight + of_age(self.asked_age(relation) + self.first_age(first.relation), first.age)
 
-        found = asked.chronicle.latest_answers(first.object, relation, asked.elapsed, self.limits[1])
+        found = asked.pair_index.latest_answers(first.object, relation, asked.elapsed, self.limits[1])
         before, second = _steps(found, asked, relation)
         onward = _where(second.object != asked.subject[row][before])
         before, second, number = before[onward], second[onward], found.number[onward]
@@ -179,19 +173,19 @@ class ThreeStepsSame(nn.Module):
     def __init__(self, num_relations: int, config: PathMixtureConfig):
         super().__init__()
         self.limit = config.same_edges
-        self.bias = Table(num_relations, 1, value=-4.0)
-        self.ages = nn.ModuleList(Table(num_relations, NUM_KNOTS) for _ in range(3))
+        self.bias = RelationEmbedding(num_relations, 1, value=-4.0)
+        self.ages = nn.ModuleList(RelationEmbedding(num_relations, NUM_KNOTS) for _ in range(3))
         self.number = nn.Parameter(torch.zeros(()))
 
-    def forward(self, asked: Asked) -> Paths:
+    def forward(self, asked: QueryBatch) -> Paths:
         """All such paths."""
-        chronicle, inverse = asked.chronicle, asked.history.vocabulary.inverse
-        found = chronicle.latest_answers(asked.subject, asked.relation, asked.elapsed, self.limit)
+        pair_index, inverse = asked.pair_index, asked.history.vocabulary.inverse
+        found = pair_index.latest_answers(asked.subject, asked.relation, asked.elapsed, self.limit)
         row, first = _steps(found, asked, asked.relation)
         relation = asked.relation[row]
         log_weight = self.bias(relation)[:, 0] + of_age(self.ages[0](relation), first.age)
 
-        found = chronicle.latest_answers(first.object, inverse(relation), asked.elapsed, self.limit)
+        found = pair_index.latest_answers(first.object, inverse(relation), asked.elapsed, self.limit)
         before, second = _steps(found, asked, inverse(relation))
         others = _where(second.object != asked.subject[row][before])
         before, second = before[others], second[others]
@@ -199,7 +193,7 @@ class ThreeStepsSame(nn.Module):
         relation = asked.relation[row]
         log_weight = log_weight.index_select(0, before) + of_age(self.ages[1](relation), second.age)
 
-        found = chronicle.latest_answers(second.object, relation, asked.elapsed, self.limit)
+        found = pair_index.latest_answers(second.object, relation, asked.elapsed, self.limit)
         before, third = _steps(found, asked, relation)
         onward = _where(third.object != first.object[before])
         before, third, number = before[onward], third[onward], found.number[onward]
@@ -208,15 +202,15 @@ class ThreeStepsSame(nn.Module):
         return Paths(row[before], (first[before], second[before], third), _weight(log_weight))
 
 
-def _latest(asked: Asked, entity: Tensor, limit: int) -> tuple[Tensor, Step]:
+def _latest(asked: QueryBatch, entity: Tensor, limit: int) -> tuple[Tensor, Hop]:
     """The latest edges of entities, laid end to end, and whose they are."""
     edges = asked.latest(entity, limit)
     place = edges.mask.nonzero(as_tuple=True)
-    return place[0], Step(edges.relation[place], edges.object[place], asked.time - edges.time[place])
+    return place[0], Hop(edges.relation[place], edges.object[place], asked.time - edges.time[place])
 
 
-def _steps(found: Latest, asked: Asked, relation: Tensor) -> tuple[Tensor, Step]:
-    return found.row, Step(relation[found.row], found.object, asked.elapsed - found.elapsed)
+def _steps(found: Latest, asked: QueryBatch, relation: Tensor) -> tuple[Tensor, Hop]:
+    return found.row, Hop(relation[found.row], found.object, asked.elapsed - found.elapsed)
 
 
 def _where(mask: Tensor) -> Tensor:

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from titer.graph.ledger import NUM_FEATURES
-from titer.models.common.remembered import Remembered
-from titer.models.path_mixture.asked import Asked
+from titer.graph.decayed_counts import NUM_FEATURES
+from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.names import Names
-from titer.models.path_mixture.paths import Table
+from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Prior(nn.Module):
         self.num_entities = num_entities
         self.usual = Usual(num_relations, config)
         self.fit = Fit(num_entities, num_relations, config) if config.prior else None
-        self._everyone = Remembered[Everyone]()
+        self._everyone = WeightKeyedCache[Everyone]()
 
-    def forward(self, asked: Asked, trained: Tensor) -> Expectation:
+    def forward(self, asked: QueryBatch, trained: Tensor) -> Expectation:
         """π for every answer of every question."""
         everyone = self._look_around(asked, trained)
         inverse = asked.history.vocabulary.inverse(asked.relation)
-        habit = asked.chronicle.answer_features(inverse, asked.subject, asked.elapsed)
+        habit = asked.pair_index.answer_features(inverse, asked.subject, asked.elapsed)
         # Many questions of a moment share their relation.
         relation, place = torch.unique(asked.relation, return_inverse=True)
         usual = self.usual(asked, relation, everyone.activity).index_select(0, place)
@@ -64,12 +64,12 @@ class Prior(nn.Module):
         prior = prior.masked_fill(unheard_of, float("-inf"))
         return Expectation(prior, usual, everyone.activity, habit)
 
-    def _look_around(self, asked: Asked, trained: Tensor) -> Everyone:
+    def _look_around(self, asked: QueryBatch, trained: Tensor) -> Everyone:
         """What is known of all entities; computed once for all questions of a moment, where nothing is learned."""
 
         def look() -> Everyone:
             ids = torch.arange(asked.num_entities, device=asked.subject.device)
-            activity, has_past = asked.chronicle.activity.features_of(ids, asked.elapsed)
+            activity, has_past = asked.pair_index.activity.features_of(ids, asked.elapsed)
             if self.fit is None:
                 return Everyone(activity, has_past, None, None, None)
             # The history may know entities that came after training.
@@ -87,8 +87,8 @@ class Usual(nn.Module):
     def __init__(self, num_relations: int, config: PathMixtureConfig):
         super().__init__()
         hidden = config.hidden_dim
-        self.never = Table(num_relations, 1)
-        self.relation = Table(num_relations, config.relation_dim, deviation=0.3)
+        self.never = RelationEmbedding(num_relations, 1)
+        self.relation = RelationEmbedding(num_relations, config.relation_dim, deviation=0.3)
         self.popularity = nn.Sequential(
             nn.Linear(2 * NUM_FEATURES + config.relation_dim, hidden),
             nn.ReLU(),
@@ -98,13 +98,13 @@ class Usual(nn.Module):
         self.activity = nn.Sequential(
             nn.Linear(NUM_FEATURES, hidden), nn.ReLU(), nn.Linear(hidden, config.relation_dim)
         )
-        self.activity_of = Table(num_relations, config.relation_dim, deviation=0.1)
+        self.activity_of = RelationEmbedding(num_relations, config.relation_dim, deviation=0.1)
 
-    def forward(self, asked: Asked, relation: Tensor, activity: Tensor) -> Tensor:
+    def forward(self, asked: QueryBatch, relation: Tensor, activity: Tensor) -> Tensor:
         """How usual each answer is to each relation. (relations, entities)"""
-        chronicle = asked.chronicle
-        row, answer, event = chronicle.answers_before(relation, asked.elapsed)
-        seen = chronicle.answers.features_at(event, asked.elapsed)
+        pair_index = asked.pair_index
+        row, answer, event = pair_index.answers_before(relation, asked.elapsed)
+        seen = pair_index.answers.features_at(event, asked.elapsed)
         asking = self.relation(relation).index_select(0, row)
         popularity = self.popularity(torch.cat([seen, activity[answer], asking], dim=1))
         usual = self.never(relation).expand(-1, asked.num_entities).reshape(-1)
@@ -130,7 +130,7 @@ class Fit(nn.Module):
         self.entity = nn.Embedding(num_entities, dim)
         nn.init.normal_(self.entity.weight, std=0.1)
         self.names = Names(dim) if config.names else None
-        self.relation = Table(num_relations, dim, deviation=0.1)
+        self.relation = RelationEmbedding(num_relations, dim, deviation=0.1)
         self.state = nn.Linear(dim, dim)
         self.question = nn.Sequential(
             nn.Linear(3 * dim + NUM_FEATURES, 2 * dim), nn.ReLU(), nn.Dropout(config.dropout), nn.Linear(2 * dim, dim)
@@ -138,13 +138,13 @@ class Fit(nn.Module):
         self.answer_state = nn.Linear(dim, dim, bias=False)
         self.dropout = nn.Dropout(config.dropout)
 
-    def describe(self, asked: Asked, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def describe(self, asked: QueryBatch, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Embeddings and states of all entities, and both together as an answer has them. (entities, dim) each"""
         embedding = self._embeddings(asked, usable)
         state = self._states(asked, embedding)
         return embedding, state, embedding + self.answer_state(state)
 
-    def forward(self, asked: Asked, habit: Tensor, everyone: Everyone) -> Tensor:
+    def forward(self, asked: QueryBatch, habit: Tensor, everyone: Everyone) -> Tensor:
         """The fit of every answer of every question. (questions, entities)"""
         embedding, state, as_answer = everyone.embedding, everyone.state, everyone.as_answer
         assert embedding is not None
@@ -159,7 +159,7 @@ class Fit(nn.Module):
         ]
         return self.question(torch.cat(known, dim=1)) @ self.dropout(as_answer).T
 
-    def _embeddings(self, asked: Asked, usable: Tensor) -> Tensor:
+    def _embeddings(self, asked: QueryBatch, usable: Tensor) -> Tensor:
         """Embeddings of all entities, without an own part for those that have none to use. (entities, dim)"""
         if self.training:
             usable = usable & (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
@@ -168,7 +168,7 @@ class Fit(nn.Module):
         own = own * usable[:, None]
         return own if self.names is None else own + self.names(asked.history.vocabulary)
 
-    def _states(self, asked: Asked, embedding: Tensor) -> Tensor:
+    def _states(self, asked: QueryBatch, embedding: Tensor) -> Tensor:
         """What the latest edges of every entity say about it. (entities, dim)"""
         everyone = torch.arange(asked.num_entities, device=embedding.device)
         edges = asked.latest(everyone, self.state_edges)

@@ -9,7 +9,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.graph.snapshots import Snapshots
 from titer.models.common.by_time import ByTimeModel
-from titer.models.common.entities import with_newcomers
+from titer.models.common.entities import append_mean_rows
 from titer.models.common.graph_layers import max_over
 from titer.models.registry import register
 from titer.models.renet.config import RENetConfig
@@ -62,7 +62,7 @@ class RENet(ByTimeModel):
 
     def scores_at(self, queries: Queries, time: int, history: History) -> Tensor:
         """Scores for questions that are all of one time. (queries, num_entities)"""
-        answer = with_newcomers(self.entity, history)
+        answer = append_mean_rows(self.entity, history)
         entity, relation = self.dropout(answer), self.dropout(self.relation)
         # Many questions of a moment are the same.
         question, place = torch.unique(queries.subject * len(relation) + queries.relation, return_inverse=True)
@@ -71,7 +71,7 @@ class RENet(ByTimeModel):
         read = self._read(subject, torch.cat(asked, dim=1), entity, relation, history.snapshots, time)
         known = [self._sometimes(part) for part in asked]
         expected = self.expected(torch.cat([*known, self.dropout(read)], dim=1)).index_select(0, place)
-        return torch.addmm(with_newcomers(self.usual, history)[:, 0], expected, answer.T)
+        return torch.addmm(append_mean_rows(self.usual, history)[:, 0], expected, answer.T)
 
     def _sometimes(self, rows: Tensor) -> Tensor:
         """The rows, of which some are zero in training.

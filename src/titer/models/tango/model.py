@@ -10,7 +10,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common.by_time import ByTimeModel
-from titer.models.common.entities import with_newcomers
+from titer.models.common.entities import append_mean_rows
 from titer.models.registry import register
 from titer.models.tango.config import TANGOConfig
 from titer.models.tango.flow import Flow
@@ -80,7 +80,7 @@ class TANGO(ByTimeModel):
 
     def scores_at(self, queries: Queries, time: int, history: History) -> Tensor:
         """Scores for questions that are all of one time. (queries, num_entities)"""
-        entity = self.flow(with_newcomers(self.entity, history), self.relation, history.snapshots, time)
+        entity = self.flow(append_mean_rows(self.entity, history), self.relation, history.snapshots, time)
         subject = self.dropout(entity.index_select(0, queries.subject))
         relation = self.relation.index_select(0, queries.relation)
         return self.dropout(self.decoder(subject, relation)) @ entity.T

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from titer.errors import ConfigError
-from titer.models.common.settings import (
+from titer.models.common.validation import (
     check_at_least_one,
     check_not_negative,
     check_one_of,

@@ -17,7 +17,7 @@ from torch import Tensor
 from titer.kernels import triton_is_installed
 from titer.models.titer.sampled import sampled_dots
 
-MOST_FUSED_ACTIONS = 128
+MAX_FUSED_ACTIONS = 128
 """A kernel holds all actions of a walk at once."""
 
 
@@ -78,7 +78,7 @@ def score_actions(candidates: Candidates, scoring: Scoring, *, weighted: bool) -
     return ActionScores(phi.masked_fill(~candidates.mask, -math.inf), beta)
 
 
-def plain_decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
+def reference_decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
     """Draw from π = softmax(φ): the largest of log π plus independent Gumbel noise is a sample."""
     log_pi = torch.log_softmax(score_actions(candidates, scoring, weighted=weighted).phi, dim=1)
     choice = (log_pi.detach() + noise).argmax(dim=1)
@@ -89,9 +89,9 @@ def plain_decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, wei
 def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
     """The same, in one kernel where that can be had."""
     if not (
-        noise.is_cuda and noise.shape[1] <= MOST_FUSED_ACTIONS and scoring.encoding.shape[1] and triton_is_installed()
+        noise.is_cuda and noise.shape[1] <= MAX_FUSED_ACTIONS and scoring.encoding.shape[1] and triton_is_installed()
     ):
-        return plain_decide(candidates, scoring, noise, weighted=weighted)
+        return reference_decide(candidates, scoring, noise, weighted=weighted)
     from titer.models.titer.decide_triton import decide as fused
 
     return Decision(*fused(weighted, *candidates, noise, *scoring))

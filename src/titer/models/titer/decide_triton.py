@@ -1,7 +1,7 @@
 """Scoring, softmax and sampling of one step of many walks as one Triton kernel, and its gradient as another.
 
-Computes what ``decide.plain_decide`` computes, without writing scores, probabilities or anything else of size (walks,
-actions) to memory. One program looks after one walk.
+Computes what ``decide.reference_decide`` computes, without writing scores, probabilities or anything else of size
+(walks, actions) to memory. One program looks after one walk.
 """
 # pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803 - Triton's constants are written in capitals
@@ -178,5 +178,5 @@ class _Decide(torch.autograd.Function):
 def decide(
     weighted: bool, rows: Tensor, relations: Tensor, lags: Tensor, mask: Tensor, noise: Tensor, *parts: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """See ``decide.plain_decide``; everything on a GPU."""
+    """See ``decide.reference_decide``; everything on a GPU."""
     return _Decide.apply(weighted, rows, relations, lags, mask, noise, *parts)  # type: ignore[return-value]

@@ -11,7 +11,7 @@ from titer.graph.queries import Queries
 
 def co_occurrences(facts: Facts, vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
     """Pairs (entity, relation) that appear together in some fact, each once: who belongs to which E_r."""
-    queries, _ = Queries.about(facts, vocabulary)
+    queries, _ = Queries.from_facts(facts, vocabulary)
     pair = torch.unique(queries.subject * vocabulary.num_directed_relations + queries.relation)
     return pair // vocabulary.num_directed_relations, pair % vocabulary.num_directed_relations
 

@@ -12,8 +12,8 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence, Model, StepResult
-from titer.models.common.entities import only_heard_of
-from titer.models.common.remembered import Remembered
+from titer.models.common.entities import mask_unseen
+from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.registry import register
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.decide import Decision, decide, gumbel_noise
@@ -21,7 +21,7 @@ from titer.models.titer.inductive import InductiveTable, co_occurrences, relatio
 from titer.models.titer.policy import Policy
 from titer.models.titer.representation import Representation
 from titer.models.titer.reward import SnapshotCounts, estimate_alpha, shaping
-from titer.models.titer.search import MOST_LAGS, Expansion, beam_search, best_per_entity
+from titer.models.titer.search import MAX_LAGS, Expansion, beam_search, best_per_entity
 from titer.models.titer.walk import Node, candidate_actions
 
 
@@ -49,7 +49,7 @@ class TITer(Model):
         self.register_buffer("member_relation", torch.empty(0, dtype=torch.int64))
         self.register_buffer("entropy_weight", torch.tensor(self.config.entropy_weight))
         self.register_buffer("average_return", torch.zeros(()))
-        self._inductive = Remembered[InductiveTable]()
+        self._inductive = WeightKeyedCache[InductiveTable]()
 
     alpha: Tensor  # (num_directed_relations, K)
     trained: Tensor  # (num_entities,)
@@ -100,7 +100,7 @@ class TITer(Model):
         question = policy.question(table.index_select(0, queries.subject), queries.relation)
         state = policy.begin(question)
         node = Node(torch.full_like(queries.subject, policy.start), queries.subject, asked)
-        num_lags = min(history.num_steps, MOST_LAGS)
+        num_lags = min(history.num_steps, MAX_LAGS)
         encoding = policy.encodings(num_lags)
         decisions: list[Decision] = []
         for step in range(self.config.path_length):
@@ -152,7 +152,7 @@ class TITer(Model):
     def score(self, queries: Queries, history: History) -> Tensor:
         """log probability of the best path to every entity. (queries, num_entities)"""
         scores = best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
-        return only_heard_of(scores, queries, self.vocabulary.num_entities, history)
+        return mask_unseen(scores, queries, self.vocabulary.num_entities, history)
 
     def _search(self, queries: Queries, history: History) -> list[Expansion]:
         representation = Representation(self._static(history), queries, self._inductive_table(history))

@@ -19,16 +19,16 @@ class PathState(NamedTuple):
     c: Tensor  # (walks, state_dim)
 
 
-class Question(NamedTuple):
+class QueryContext(NamedTuple):
     """What a question contributes to every step of its walks, computed once."""
 
     node: Tensor  # (questions, node_dim) e_q^{t_q}
     hidden: Tensor  # (questions, hidden_dim) its share of W_1[h; e_q; r_q]
     gate: Tensor  # (questions,) its share of W_β[h; e_q; r_q; e_n; r_n]
 
-    def of(self, owner: Tensor) -> "Question":
+    def of(self, owner: Tensor) -> "QueryContext":
         """One for each walk, given which question each walk belongs to."""
-        return Question(*(part.index_select(0, owner) for part in self))
+        return QueryContext(*(part.index_select(0, owner) for part in self))
 
 
 class Policy(nn.Module):
@@ -92,12 +92,12 @@ class Policy(nn.Module):
             return static
         return torch.cat([static, self.time_encoding(elapsed)], dim=-1)
 
-    def question(self, static: Tensor, relation: Tensor) -> Question:
+    def question(self, static: Tensor, relation: Tensor) -> QueryContext:
         """Everything about [e_q^{t_q}; r_q] that does not change on the way."""
         node = self.node(static, torch.zeros_like(relation))
         known = torch.cat([node, self.relation.index_select(0, relation)], dim=1)
         _, of_question = self._split_hidden()
-        return Question(
+        return QueryContext(
             node,
             functional.linear(known, of_question, self.W_1.bias),
             known @ self._split_gate()[1] + self.W_beta.bias,
@@ -116,7 +116,7 @@ class Policy(nn.Module):
         )
         return of_state, of_question, of_node, of_relation
 
-    def begin(self, question: Question) -> PathState:
+    def begin(self, question: QueryContext) -> PathState:
         """h_0 = LSTM(0, [r_0; e_q^{t_q}])."""
         start = self.relation[self.start].expand(len(question.node), -1)
         zero = question.node.new_zeros(len(question.node), self.config.state_dim)
@@ -140,7 +140,7 @@ class Policy(nn.Module):
         lags = (asked[:, None] - actions.time).clamp(0, num_lags - 1)
         return Candidates(rows, actions.relation, lags, actions.mask)
 
-    def scoring(self, state: PathState, question: Question, table: Tensor, encoding: Tensor) -> Scoring:
+    def scoring(self, state: PathState, question: QueryContext, table: Tensor, encoding: Tensor) -> Scoring:
         """ẽ, r̃ and the parts of β in a state; ``encoding`` is Φ of every lag there can be."""
         hidden = functional.relu(torch.addmm(question.hidden, state.h, self._split_hidden()[0].T))
         hidden = functional.dropout(hidden, self.config.dropout, self.training)

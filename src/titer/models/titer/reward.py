@@ -58,7 +58,7 @@ class SnapshotCounts:
         ``past`` are the facts of which the snapshots consist, by default the facts themselves.
         """
         key, activity, first_time = _activity(past if past is not None else facts)
-        queries, answers = Queries.about(facts, vocabulary)
+        queries, answers = Queries.from_facts(facts, vocabulary)
         elapsed = queries.time - first_time
         start = torch.searchsorted(key, (answers << 32) + (elapsed - num_snapshots).clamp(min=0))
         end = torch.searchsorted(key, (answers << 32) + elapsed)
@@ -90,7 +90,7 @@ def _activity(facts: Facts) -> tuple[Tensor, Tensor, int]:
 
 
 def estimate_alpha(
-    samples: SnapshotCounts, start: Tensor | None = None, *, leave_one_out: bool = False, most_iterations: int = 200
+    samples: SnapshotCounts, start: Tensor | None = None, *, leave_one_out: bool = False, max_iterations: int = 200
 ) -> Tensor:
     r"""α of every relation, by the fixed-point iteration. (relations, K)
 
@@ -107,7 +107,7 @@ def estimate_alpha(
     many_ik, many_i = samples.counts.times.double(), samples.totals.times.double()
     alpha = start.double() if start is not None else _proportional(place, n_ik * many_ik, samples)
     was_moving = torch.ones(samples.num_relations, dtype=torch.bool)
-    for iteration in range(most_iterations):
+    for iteration in range(max_iterations):
         alpha_k, whole = alpha.flatten()[place], alpha.sum(dim=1)[relation]
         numerator = torch.zeros(size, dtype=torch.float64)
         numerator.index_add_(0, place, many_ik * _difference(n_ik, alpha_k, leave_one_out))

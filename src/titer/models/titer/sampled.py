@@ -22,7 +22,7 @@ def sampled_dots(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
     return _SampledDots.apply(x, table, rows)  # type: ignore[no-any-return]
 
 
-def plain_sampled_dots(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
+def reference_sampled_dots(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
     """The same, gathered and multiplied: what the other versions are tested against."""
     gathered = table.index_select(0, rows.flatten()).view(*rows.shape, -1)  # (walks, candidates, dim)
     return (gathered @ x[:, :, None])[..., 0]
@@ -37,7 +37,7 @@ class _SampledDots(torch.autograd.Function):
 
             return sampled_triton.forward(x, table, rows)
         if x.is_cuda or x.dtype != torch.float32:
-            return plain_sampled_dots(x, table, rows)
+            return reference_sampled_dots(x, table, rows)
         pattern = _sparse(rows, torch.zeros(rows.numel()), len(table))
         return torch.sparse.sampled_addmm(pattern, x, table.T, beta=0.0).values().view(rows.shape)
 

@@ -13,7 +13,7 @@ from titer.models.titer.policy import PathState, Policy
 from titer.models.titer.representation import Representation
 from titer.models.titer.walk import Actions, Node, candidate_actions
 
-MOST_LAGS = 1 << 16
+MAX_LAGS = 1 << 16
 """A fact that is longer ago than this many steps is taken to be this many steps ago, to bound memory."""
 
 
@@ -39,7 +39,7 @@ def beam_search(policy: Policy, queries: Queries, history: History, representati
     owner = torch.arange(count, device=asked.device)  # which question a path belongs to
     reached = torch.zeros(count, 1, device=asked.device)  # (questions, paths) log probability
     parent = torch.zeros(count, 1, dtype=torch.int64, device=asked.device)
-    num_lags = min(max(int(asked.max()) - history.first_time, 0) + 1, MOST_LAGS) if count else 1
+    num_lags = min(max(int(asked.max()) - history.first_time, 0) + 1, MAX_LAGS) if count else 1
     encoding = policy.encodings(num_lags)
     encoder = _ProjectedEncoder(policy, table, encoding)
     steps: list[Expansion] = []

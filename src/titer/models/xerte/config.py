@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from titer.errors import ConfigError
-from titer.models.common.settings import check_at_least_one, check_partial, check_share
+from titer.models.common.validation import check_at_least_one, check_partial, check_share
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Evidence, Model, StepResult
-from titer.models.common.entities import only_heard_of, with_newcomers
+from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.other_answers import OtherAnswers
 from titer.models.registry import register
 from titer.models.xerte.attention import Attention, Embeddings, TimeEncoding
 from titer.models.xerte.config import XERTEConfig
 from titer.models.xerte.paths import evidence
 from titer.models.xerte.sampling import Nodes, prior_edges
-from titer.models.xerte.subgraph import Step
+from titer.models.xerte.subgraph import Expansion
 from titer.models.xerte.update import Link, Update
 
 LEAST = 1e-30
@@ -83,25 +83,25 @@ class XERTE(Model):
     def score(self, queries: Queries, history: History) -> Tensor:
         """The logarithm of the attention that every entity has in the end. (queries, num_entities)"""
         scores = self._attention(queries, history).log()
-        return only_heard_of(scores, queries, self.vocabulary.num_entities, history)
+        return mask_unseen(scores, queries, self.vocabulary.num_entities, history)
 
     def _attention(self, queries: Queries, history: History) -> Tensor:
         return self._grow(queries, history)[-1].by_entity(len(queries), history.vocabulary.num_entities)
 
-    def _grow(self, queries: Queries, history: History) -> list[Step]:
+    def _grow(self, queries: Queries, history: History) -> list[Expansion]:
         """The subgraphs of all questions, step by step."""
         known = self._embeddings(queries, history)
         nodes = Nodes.asked(queries)
         attention = known.entity.new_ones(len(queries))
         hidden = [known.of(nodes)]  # h of the nodes that each step comes from
         links: list[Link] = []
-        steps: list[Step] = []
+        steps: list[Expansion] = []
         for layer, limit, update in zip(self.attentions, self.config.num_edges, [*self.updates, None], strict=True):
             edges = prior_edges(history, nodes, queries.time, limit, strictly_back=self.config.strictly_back)
             question = torch.cat([hidden[0], known.relation.index_select(0, queries.relation)], dim=1)
             alpha = layer(nodes, edges, hidden[-1], question, known)
             flow = alpha * attention.index_select(0, edges.source)
-            steps.append(Step(nodes, edges.source, edges.relation, edges.target, alpha, flow))
+            steps.append(Expansion(nodes, edges.source, edges.relation, edges.target, alpha, flow))
             if not isinstance(update, Update):
                 break
             steps[-1] = steps[-1].pruned(len(queries), self.config.kept_edges)
@@ -112,7 +112,7 @@ class XERTE(Model):
         return steps
 
     def _embeddings(self, queries: Queries, history: History) -> Embeddings:
-        entity = self._dropout(with_newcomers(self.entity, history))
+        entity = self._dropout(append_mean_rows(self.entity, history))
         return Embeddings(entity, self.time, self._dropout(self.relation), queries.time)
 
     def _dropout(self, values: Tensor) -> Tensor:

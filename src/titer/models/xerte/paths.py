@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from titer.data.vocabulary import Vocabulary
 from titer.models.base import Edge, Evidence
-from titer.models.xerte.subgraph import Step
+from titer.models.xerte.subgraph import Expansion
 
 STAYED = "the question's own subject, without a step"
 
@@ -20,7 +20,7 @@ class Path(NamedTuple):
     attention: float
 
 
-def evidence(steps: list[Step], answer: int, vocabulary: Vocabulary) -> list[Evidence]:
+def evidence(steps: list[Expansion], answer: int, vocabulary: Vocabulary) -> list[Evidence]:
     """All paths through the subgraph of a single question that end at an answer, strongest first."""
     together: dict[tuple[Edge, ...], tuple[tuple[float, ...], float]] = {}
     arrivals = _arrivals(steps, answer, vocabulary)
@@ -37,7 +37,7 @@ def evidence(steps: list[Step], answer: int, vocabulary: Vocabulary) -> list[Evi
     return sorted(found, key=lambda item: item.share, reverse=True)
 
 
-def _arrivals(steps: list[Step], answer: int, vocabulary: Vocabulary) -> dict[Node, list[Path]]:
+def _arrivals(steps: list[Expansion], answer: int, vocabulary: Vocabulary) -> dict[Node, list[Path]]:
     """The paths to every node of an answer after the last step, found from the question's node onwards."""
     useful = _that_lead_to(steps, answer)
     (entity,), (time,) = steps[0].nodes.entity.tolist(), steps[0].nodes.time.tolist()
@@ -59,7 +59,7 @@ def _arrivals(steps: list[Step], answer: int, vocabulary: Vocabulary) -> dict[No
     return paths
 
 
-def _that_lead_to(steps: list[Step], answer: int) -> list[set[Node]]:
+def _that_lead_to(steps: list[Expansion], answer: int) -> list[set[Node]]:
     """The nodes after each step from which attention goes on to an answer."""
     wanted = {target for _, _, target, _ in _edges(steps[-1]) if target[0] == answer}
     useful = [wanted]
@@ -69,7 +69,7 @@ def _that_lead_to(steps: list[Step], answer: int) -> list[set[Node]]:
     return useful
 
 
-def _edges(step: Step) -> list[tuple[Node, int, Node, float]]:
+def _edges(step: Expansion) -> list[tuple[Node, int, Node, float]]:
     """(v, p, u, α) of every edge."""
     nodes, targets = (
         list(zip(ends.entity.tolist(), ends.time.tolist(), strict=True)) for ends in (step.nodes, step.target)

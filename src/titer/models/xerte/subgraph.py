@@ -9,7 +9,7 @@ from titer.models.xerte.sampling import Nodes
 from titer.models.xerte.update import Link
 
 
-class Step(NamedTuple):
+class Expansion(NamedTuple):
     """One step of attention: the nodes it comes from, and the edges along which it flows."""
 
     nodes: Nodes
@@ -19,13 +19,13 @@ class Step(NamedTuple):
     alpha: Tensor  # (edges,) α_vu
     flow: Tensor  # (edges,) α_vu a_v
 
-    def pruned(self, num_questions: int, count: int) -> "Step":
+    def pruned(self, num_questions: int, count: int) -> "Expansion":
         """With those ``count`` edges of each question along which most attention flows."""
         kept = largest_of_each(self.flow.detach(), self.target.question, num_questions, count)
         source, relation, alpha, flow = (
             column.index_select(0, kept) for column in (self.source, self.relation, self.alpha, self.flow)
         )
-        return Step(self.nodes, source, relation, self.target.at(kept), alpha, flow)
+        return Expansion(self.nodes, source, relation, self.target.at(kept), alpha, flow)
 
     def arrived(self) -> tuple[Nodes, Tensor, Link]:
         """The nodes that attention has come to, a_u = Σ_v α_vu a_v of each, and what links them to those before."""

@@ -16,7 +16,7 @@ FLOOR = 0.01
 NUM_FEATURES = len(HORIZONS) + 2
 
 
-class Ledger:
+class DecayedCounts:
     r"""Events in groups, and for each event what its group has come to by then.
 
     For a group with events at t₁ < t₂ < …, an event i carries the counts :math:`c_i^h = \sum_{j \le i} m_j

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ from typer.testing import CliRunner
 
 from titer.cli.main import app
 from titer.errors import TiterError
+from titer.runs.reproduce import PUBLISHED, configurations, find_configuration
 from titer.training.config import Config
-from titer.training.reproduce import PUBLISHED, configurations, find_configuration
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {
@@ -40,12 +39,6 @@ def test_every_published_configuration_can_be_read(name: str):
     assert Config.load(find_configuration(name)).model_name == name.partition("/")[0]
 
 
-def test_every_folder_of_published_configurations_goes_into_the_package():
-    packaged = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
-    folders = sorted({name.partition("/")[0] for name in configurations()})
-    assert packaged == {f"share/titer/configs/{name}": [f"configs/{name}/*.toml"] for name in folders}
-
-
 def test_the_four_benchmarks_have_the_papers_settings():
     edges = {"icews14": 50, "icews18": 50, "wiki": 60, "yago": 30}
     for name, expected in edges.items():
@@ -57,7 +50,7 @@ QUICK = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--
 
 
 def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("titer.training.train.most_memory", lambda _device: {"gpu_gigabytes": 1.5})
+    monkeypatch.setattr("titer.runs.train.peak_memory", lambda _device: {"gpu_gigabytes": 1.5})
     words = ["reproduce", "titer/small-world", "--results", tmp_path / "results"]
     shown = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK)
     row = json.loads((tmp_path / "results" / "quick-seed3.json").read_text())

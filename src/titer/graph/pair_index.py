@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from titer.errors import DataError
+from titer.graph.decayed_counts import DecayedCounts
 from titer.graph.history import LAST_STEP, TIME_BITS, History
-from titer.graph.ledger import Ledger
 from titer.graph.ragged import spread
 
-MOST_PAIRS = 1 << (63 - TIME_BITS)
+MAX_PAIRS = 1 << (63 - TIME_BITS)
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Series:
     row: Tensor  # (series,) which subject of the batch
     relation: Tensor  # (series,)
     object: Tensor  # (series,)
-    event: Tensor  # (series,) the latest fact, in the ledger of series
+    event: Tensor  # (series,) the latest fact, in the counts_of_series of series
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Latest:
     number: Tensor  # (facts,) how many facts the series has by then
 
 
-class Chronicle:
+class PairIndex:
     """Indexes over a history, built when a model first needs them. A fact that is repeated in a step counts once.
 
     Like the history, it may hold facts of any time, and whoever asks names the moment before which to look: steps
@@ -45,9 +45,9 @@ class Chronicle:
         vocabulary = history.vocabulary
         self.num_entities, self.num_relations = vocabulary.num_entities, vocabulary.num_directed_relations
         # Pairs (s, r) stand above the time in a key. If they fit, then (s, o, r) fits into a number as well.
-        if self.num_entities * self.num_relations >= MOST_PAIRS:
+        if self.num_entities * self.num_relations >= MAX_PAIRS:
             raise DataError(
-                f"entities x relations (and their inverses) must be below {MOST_PAIRS:,} for a chronicle of all facts; "
+                f"entities x relations (and their inverses) must be below {MAX_PAIRS:,} for a pair_index of all facts; "
                 "leave out entities or relations without facts"
             )
         key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
@@ -64,17 +64,17 @@ class Chronicle:
         # One fact, one event: everything here counts facts, not rows of the data.
         event = torch.unique((series << TIME_BITS) + elapsed)
         series, elapsed = event >> TIME_BITS, event & LAST_STEP
-        self.series = Ledger(series, elapsed)
+        self.series = DecayedCounts(series, elapsed)
 
         subject, relation, object = (
             column[series] for column in (self.series_subject, self.series_relation, self.series_object)
         )
-        self.activity = Ledger(object, elapsed)
+        self.activity = DecayedCounts(object, elapsed)
         self.answer_key, answers = torch.unique(relation * self.num_entities + object, return_inverse=True)
         self.first_answer = torch.searchsorted(
             self.answer_key, torch.arange(self.num_relations + 1, device=key.device) * self.num_entities
         )
-        self.answers = Ledger(answers, elapsed)
+        self.answers = DecayedCounts(answers, elapsed)
 
         # Facts by subject, relation and time, each with the moment when the same fact comes again.
         again = torch.full_like(elapsed, LAST_STEP)

@@ -11,32 +11,32 @@ from strategies import LAST_TIME, Graph, graphs
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
-from titer.graph.chronicle import Chronicle
+from titer.graph.decayed_counts import HORIZONS, DecayedCounts, features, no_features
 from titer.graph.history import History
-from titer.graph.ledger import HORIZONS, Ledger, features, no_features
+from titer.graph.pair_index import PairIndex
 
 events = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=40)
 
 
-class TestLedger:
+class TestDecayedCounts:
     @given(events=events, now=st.integers(0, 14))
     def test_faded_counts_are_the_sum_over_all_events_before(self, events, now):
         group, elapsed = (torch.tensor([e[i] for e in events], dtype=torch.int64) for i in (0, 1))
-        ledger = Ledger(group, elapsed)
-        event, exists = ledger.last(torch.arange(5), now)
+        counts_of_series = DecayedCounts(group, elapsed)
+        event, exists = counts_of_series.last(torch.arange(5), now)
         for g in range(5):
             past = [t for h, t in events if h == g and t < now]
             assert bool(exists[g]) == bool(past)
             if past:
-                found = ledger.counts_at(event[g : g + 1], now)[0].tolist()
+                found = counts_of_series.counts_at(event[g : g + 1], now)[0].tolist()
                 wanted = [sum(math.exp(-(now - t - 1) / horizon) for t in past) for horizon in HORIZONS]
                 assert found == pytest.approx(wanted, rel=1e-4, abs=1e-6)
-                assert float(ledger.number[event[g]]) == len(past)
+                assert float(counts_of_series.number[event[g]]) == len(past)
 
     @given(events=events, now=st.integers(0, 14))
     def test_features_are_finite_and_those_of_nothing_where_nothing_was(self, events, now):
-        ledger = Ledger(*(torch.tensor([e[i] for e in events], dtype=torch.int64) for i in (0, 1)))
-        found, exists = ledger.features_of(torch.arange(5), now)
+        counts_of_series = DecayedCounts(*(torch.tensor([e[i] for e in events], dtype=torch.int64) for i in (0, 1)))
+        found, exists = counts_of_series.features_of(torch.arange(5), now)
         assert bool(found.isfinite().all())
         assert torch.equal(found[~exists], no_features(found.device).expand(int((~exists).sum()), -1))
 
@@ -54,22 +54,22 @@ def past_edges(graph: Graph, time: int) -> set[tuple[int, int, int, int]]:
     return forward | {(o, inverse(r), s, t) for s, r, o, t in forward}
 
 
-class TestChronicle:
+class TestPairIndex:
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
     def test_series_are_all_that_was_ever_said_before(self, graph: Graph, time: int):
         history = History(graph.facts, graph.vocabulary)
         elapsed = max(time - history.first_time, 0)
         everyone = torch.arange(graph.vocabulary.num_entities)
-        found = Chronicle(history).series_before(everyone, elapsed)
+        found = PairIndex(history).series_before(everyone, elapsed)
         got = Counter(zip(found.row.tolist(), found.relation.tolist(), found.object.tolist(), strict=True))
         assert got == Counter({(s, r, o) for s, r, o, _ in past_edges(graph, time)})
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
     def test_answers_are_counted_whoever_the_subject(self, graph: Graph, time: int):
         history = History(graph.facts, graph.vocabulary)
-        chronicle, elapsed = Chronicle(history), max(time - history.first_time, 0)
-        row, answer, event = chronicle.answers_before(torch.arange(graph.vocabulary.num_directed_relations), elapsed)
-        number = chronicle.answers.number[event].tolist()
+        pair_index, elapsed = PairIndex(history), max(time - history.first_time, 0)
+        row, answer, event = pair_index.answers_before(torch.arange(graph.vocabulary.num_directed_relations), elapsed)
+        number = pair_index.answers.number[event].tolist()
         got = dict(zip(zip(row.tolist(), answer.tolist(), strict=True), number, strict=True))
         assert got == Counter((r, o) for _, r, o, _ in past_edges(graph, time))
 
@@ -83,7 +83,7 @@ class TestChronicle:
             for time in times
         ]
         subject, relation, elapsed = torch.tensor(asked).T
-        row, answer = Chronicle(history).answers_ever(subject, relation, elapsed)
+        row, answer = PairIndex(history).answers_ever(subject, relation, elapsed)
         edges = past_edges(graph, history.first_time + LAST_TIME + 3)
         assert sorted(zip(row.tolist(), answer.tolist(), strict=True)) == sorted(
             (row, answer)
@@ -94,11 +94,11 @@ class TestChronicle:
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), limit=st.integers(1, 4))
     def test_latest_answers_are_different_and_the_latest(self, graph: Graph, time: int, limit: int):
         history = History(graph.facts, graph.vocabulary)
-        chronicle, elapsed = Chronicle(history), max(time - history.first_time, 0)
+        pair_index, elapsed = PairIndex(history), max(time - history.first_time, 0)
         edges = past_edges(graph, time)
         for relation in range(graph.vocabulary.num_directed_relations):
             subject = torch.arange(graph.vocabulary.num_entities)
-            found = chronicle.latest_answers(subject, torch.full_like(subject, relation), elapsed, limit)
+            found = pair_index.latest_answers(subject, torch.full_like(subject, relation), elapsed, limit)
             for s in subject.tolist():
                 mine = found.row == s
                 got = dict(
@@ -117,11 +117,11 @@ class TestChronicle:
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
     def test_facts_between_two_are_all_of_them(self, graph: Graph, time: int):
         history = History(graph.facts, graph.vocabulary)
-        chronicle, elapsed = Chronicle(history), max(time - history.first_time, 0)
+        pair_index, elapsed = PairIndex(history), max(time - history.first_time, 0)
         edges = past_edges(graph, time)
         for s in range(min(3, graph.vocabulary.num_entities)):
             for o in range(graph.vocabulary.num_entities):
-                relation, age = chronicle.facts_between(torch.tensor([s]), o, elapsed)
+                relation, age = pair_index.facts_between(torch.tensor([s]), o, elapsed)
                 got = Counter(zip(relation.tolist(), (time - age).tolist(), strict=True))
                 assert got == Counter((r, t) for a, r, b, t in edges if (a, b) == (s, o))
 
@@ -130,8 +130,8 @@ class TestChronicle:
         size = SimpleNamespace(num_entities=1 << 16, num_directed_relations=(1 << 15) - 1)
         monkeypatch.setattr(history, "vocabulary", size)
         last_pair = torch.tensor([size.num_entities - 1]), torch.tensor([size.num_directed_relations - 1])
-        assert len(Chronicle(history).latest_answers(*last_pair, 4, 1).row) == 0
-        assert len(Chronicle(history).latest_answers(torch.tensor([0]), torch.tensor([0]), 4, 1).row) == 1
+        assert len(PairIndex(history).latest_answers(*last_pair, 4, 1).row) == 0
+        assert len(PairIndex(history).latest_answers(torch.tensor([0]), torch.tensor([0]), 4, 1).row) == 1
         size.num_directed_relations += 1
         with pytest.raises(DataError, match="entities x relations"):
-            Chronicle(history)
+            PairIndex(history)

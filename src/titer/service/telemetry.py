@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Measures:
+class Telemetry:
     """Counters of one service; a registry of their own, so that several can live in one process."""
 
     def __init__(self) -> None:

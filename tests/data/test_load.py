@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from titer.data.dataset_folder import save_dataset
 from titer.data.load import load_dataset
-from titer.data.store import save_dataset
 from titer.errors import DataError, UnknownNameError
 
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from titer.graph.chronicle import Chronicle
 from titer.graph.history import Edges, History
+from titer.graph.pair_index import PairIndex
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryBatch:
     """Questions (subject, relation, ?) at one time, with the history to look back on."""
 
     subject: Tensor  # (questions,)
@@ -21,9 +21,9 @@ class Asked:
         return len(self.subject)
 
     @property
-    def chronicle(self) -> Chronicle:
+    def pair_index(self) -> PairIndex:
         """Indexes over the history."""
-        return self.history.chronicle
+        return self.history.pair_index
 
     @property
     def elapsed(self) -> int:

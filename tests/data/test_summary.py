@@ -11,8 +11,8 @@ from data.samples import write_benchmark
 from strategies import Graph, graphs
 from titer.cli.main import app
 from titer.data.dataset import Dataset
+from titer.data.dataset_folder import save_dataset
 from titer.data.facts import Facts
-from titer.data.store import save_dataset
 from titer.data.summary import Summary
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary

@@ -2,29 +2,25 @@
 
 import json
 import shutil
-import sqlite3
-from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-
 from titer import __version__
 from titer.data.dataset import Dataset
-from titer.data.store import is_stored_dataset, open_dataset, save_dataset
-from titer.errors import RunError, TiterError
+from titer.data.dataset_folder import open_dataset, save_dataset
+from titer.errors import RunError
 from titer.evaluation.evaluate import Evaluation
-from titer.files import atomic_path, write_json, write_text
+from titer.files import write_json, write_text
 from titer.models.base import Model
 from titer.models.registry import model_class
+from titer.runs.card import card
+from titer.runs.overwriting import check_can_create
 from titer.toml import to_toml
-from titer.training.card import card
-from titer.training.checkpoint import load_state
 from titer.training.config import Config, read_toml
 from titer.training.device import choose_device
 from titer.training.layout import CARD, CONFIG, CURVES, DATASET, LOG, METRICS, MODEL, PICTURE, STORE, SUMMARY
+from titer.training.weights import load_weights, save_weights
 
 
 class Run:
@@ -71,9 +67,7 @@ class Run:
 
     def save_model(self, model: Model) -> None:
         """Store everything that the model keeps."""
-        with atomic_path(self.path / MODEL) as temporary:
-            state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-            save_file(state, temporary, metadata={"model": model.name, "titer": __version__})
+        save_weights(model, self.path / MODEL)
 
     def load_model(self, device: str = "auto") -> Model:
         """The trained model."""
@@ -82,24 +76,10 @@ class Run:
         if not path.is_file():
             raise RunError(f"{self.path} has no {MODEL} yet: its training has not come so far")
         model = model_class(config.model_name)(self.dataset.vocabulary, self.dataset.axis, config.model)
-        self.load_weights(model)
+        load_weights(model, path)
         if self.is_finished:
             model.temperature = self.summary.get("temperature", 1.0)
         return model.to(choose_device(device)).eval()
-
-    def load_weights(self, model: Model) -> None:
-        """Put the stored weights into a model of the same settings."""
-        path = self.path / MODEL
-        try:
-            with safe_open(path, framework="pt") as file:
-                load_state(model, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
-        except (SafetensorError, RuntimeError, OSError) as error:
-            raise RunError(f"{path} is damaged or does not fit the configuration: {error}") from error
-
-    def log(self, row: dict[str, Any]) -> None:
-        """Add a row to the training log."""
-        with (self.path / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
 
     @property
     def log_rows(self) -> list[dict[str, Any]]:
@@ -147,39 +127,3 @@ class Run:
     def write_card(self) -> None:
         """Write the short description of the run for people."""
         write_text(self.path / CARD, card(self.path.resolve().name, self.config, self.dataset, self.evaluations))
-
-
-def _is_run(path: Path) -> bool:
-    """Whether a folder holds a run and nothing else, so that it may be overwritten."""
-    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE}
-    names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
-    if not names <= known or not (path / CONFIG).is_file():
-        return False
-    tables = read_toml(path / CONFIG)
-    return {"model", "training"} <= set(tables) and (is_stored_dataset(path / DATASET) or DATASET not in names)
-
-
-def _has_added_facts(store: Path) -> bool:
-    """Whether a database holds facts; one that was only opened, as by a service, holds none."""
-    if not store.exists():
-        return False
-    try:
-        with closing(sqlite3.connect(store)) as connection:
-            return connection.execute("SELECT last_sequence FROM titer_store").fetchone() != (0,)
-    except sqlite3.Error:
-        return True  # nothing that cannot be read is thrown away
-
-
-def check_can_create(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse a place that holds something that may not be overwritten."""
-    if path.is_file():
-        raise TiterError(f"{path} is a file")
-    if _has_added_facts(path / STORE):
-        raise TiterError(
-            f"{path} holds facts that were added to it ({STORE}), which nothing overwrites; choose another place"
-        )
-    if path.is_dir() and any(path.iterdir()):
-        if not _is_run(path):
-            raise TiterError(f"{path} is not empty and holds other things than a run; choose another place")
-        if not overwrite:
-            raise TiterError(f"{path} already holds a run; choose another place, or pass --overwrite or --resume")

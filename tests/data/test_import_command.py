@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from data.samples import BENCHMARK, INTERVAL, write_benchmark, write_table
 from titer.cli.main import app
+from titer.data.dataset_folder import open_dataset
 from titer.data.load import load_dataset
-from titer.data.store import open_dataset
 from titer.errors import DataError
 
 DAYS = [f"2018-10-{day:02d}" for day in range(1, 11)]

@@ -2,7 +2,7 @@
 
 import re
 
-from titer.forecasting.phrases import PHRASES
+from titer.forecasting.wording.phrases import PHRASES
 
 _NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

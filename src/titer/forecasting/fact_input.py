@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from titer.forecasting.forecaster import Forecaster
 
 FORMS = 'write it as "SUBJECT | RELATION | OBJECT | DATE", or as the four fields of a row of CSV'
-MOST_SUGGESTIONS = 5
+MAX_SUGGESTIONS = 5
 
 
 @dataclass(frozen=True)
-class GivenFact:
+class FactInput:
     """A fact in words."""
 
     subject: str
@@ -28,11 +28,11 @@ class GivenFact:
     time: When
 
     @classmethod
-    def of(cls, fact: "AnyFact") -> "GivenFact":
+    def of(cls, fact: "AnyFact") -> "FactInput":
         """From text, from four parts, or from the fact of a piece of evidence."""
         if isinstance(fact, DatedFact):
             return cls(fact.subject, fact.relation, fact.object, fact.time)
-        if isinstance(fact, GivenFact):
+        if isinstance(fact, FactInput):
             return fact
         parts = _parts(fact) if isinstance(fact, str) else fact
         if len(parts) != 4:
@@ -47,7 +47,7 @@ class GivenFact:
         return f"{self.subject} | {self.relation} | {self.object} | {self.time}"
 
 
-AnyFact = str | DatedFact | GivenFact | tuple[str, str, str, When]
+AnyFact = str | DatedFact | FactInput | tuple[str, str, str, When]
 
 
 def _parts(text: str) -> list[str]:
@@ -61,7 +61,7 @@ def _parts(text: str) -> list[str]:
         return []
 
 
-def nearest_lines(forecaster: "Forecaster", wanted: Edge, before: int) -> list[str]:
+def suggest_facts(forecaster: "Forecaster", wanted: Edge, before: int) -> list[str]:
     """Facts before a time that come closest to one that is not there: the same at other times, then others alike."""
     history = forecaster.history
     subject, end = (torch.tensor([value], device=history.device) for value in (wanted.subject, before))
@@ -76,4 +76,4 @@ def nearest_lines(forecaster: "Forecaster", wanted: Edge, before: int) -> list[s
         forecaster.dated(Edge(wanted.subject, relation, object, time), time).line
         for _, _, time, relation, object in sorted(close)
     )
-    return list(dict.fromkeys(lines))[:MOST_SUGGESTIONS]
+    return list(dict.fromkeys(lines))[:MAX_SUGGESTIONS]

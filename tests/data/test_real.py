@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from data.samples import named
 from titer.cli.main import app
 from titer.data.benchmarks import BENCHMARKS, FILES
+from titer.data.dataset_folder import open_dataset
 from titer.data.load import load_dataset
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import TableOptions, read_tables
-from titer.data.store import open_dataset
 from titer.data.time_axis import TimeAxis, TimeUnit
 
 pytestmark = pytest.mark.real_data

@@ -10,7 +10,7 @@ from titer.graph.history import History
 Made = TypeVar("Made")
 
 
-class Remembered(Generic[Made]):
+class WeightKeyedCache(Generic[Made]):
     """Keeps the last thing that was made from a history and a model's tensors, until any of them changes."""
 
     def __init__(self) -> None:
@@ -30,6 +30,6 @@ class Remembered(Generic[Made]):
             self._last = history, tensors, key, make()
         return self._last[3]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Remembered[Made]":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "WeightKeyedCache[Made]":
         """A copy has tensors of its own, and nothing was made from them yet."""
-        return Remembered()
+        return WeightKeyedCache()

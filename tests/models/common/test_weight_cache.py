@@ -10,7 +10,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.common.remembered import Remembered
+from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.registry import model_class
 
 
@@ -28,12 +28,12 @@ class Counter:
 
 
 def test_nothing_is_made_twice_from_the_same():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), Remembered[int]()
+    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
     assert [remembered(model, past, make, 3) for _ in range(3)] == [1, 1, 1]
 
 
 def test_another_history_another_time_or_other_weights_make_it_anew():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), Remembered[int]()
+    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
     assert remembered(model, past, make) == 1
     assert remembered(model, history(), make) == 2
     assert remembered(model, past, make, 5) == 3
@@ -51,12 +51,12 @@ def test_another_history_another_time_or_other_weights_make_it_anew():
 def test_weights_whose_changes_cannot_be_seen_are_never_trusted():
     with torch.inference_mode():
         model = nn.Linear(1, 1)
-    past, make, remembered = history(), Counter(), Remembered[int]()
+    past, make, remembered = history(), Counter(), WeightKeyedCache[int]()
     assert [remembered(model, past, make) for _ in range(2)] == [1, 2]
 
 
 def test_a_buffer_that_changes_or_is_replaced_makes_it_anew():
-    model, past, make, remembered = nn.BatchNorm1d(1), history(), Counter(), Remembered[int]()
+    model, past, make, remembered = nn.BatchNorm1d(1), history(), Counter(), WeightKeyedCache[int]()
     assert [remembered(model, past, make) for _ in range(2)] == [1, 1]
     assert model.running_mean is not None
     model.running_mean.add_(1)
@@ -68,7 +68,7 @@ def test_a_buffer_that_changes_or_is_replaced_makes_it_anew():
 
 
 def test_a_tensor_of_elsewhere_counts_as_well():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), Remembered[int]()
+    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
     elsewhere = torch.zeros(1)
     assert [remembered(model, past, make, also=(elsewhere,)) for _ in range(2)] == [1, 1]
     elsewhere.add_(1)
@@ -76,7 +76,7 @@ def test_a_tensor_of_elsewhere_counts_as_well():
 
 
 def test_a_copy_remembers_nothing():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), Remembered[int]()
+    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
     assert remembered(model, past, make) == 1
     assert deepcopy(remembered)(model, past, make) == 2
     assert remembered(model, past, make) == 1

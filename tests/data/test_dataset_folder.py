@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from strategies import Graph, graphs
 from titer.data.dataset import Dataset
+from titer.data.dataset_folder import DESCRIPTION, is_stored_dataset, open_dataset, save_dataset
 from titer.data.facts import Facts
-from titer.data.store import DESCRIPTION, is_stored_dataset, open_dataset, save_dataset
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError, TiterError

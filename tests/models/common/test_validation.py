@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from titer.errors import ConfigError
-from titer.models.common.settings import (
+from titer.models.common.validation import (
     check_at_least_one,
     check_not_negative,
     check_one_of,

@@ -4,8 +4,8 @@ import platform
 import re
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
-from sysconfig import get_path
 from typing import Any
 
 import torch
@@ -16,14 +16,13 @@ from titer.errors import UnknownNameError
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.protocol import CONVENTIONS
 from titer.files import write_json
+from titer.runs.run import Run
+from titer.runs.train import train
 from titer.training.config import Config
 from titer.training.device import choose_device
-from titer.training.run import Run
-from titer.training.train import train
 
-SOURCES = Path(__file__).parents[3]
-PUBLISHED = (SOURCES if (SOURCES / "pyproject.toml").is_file() else Path(get_path("data"), "share/titer")) / "configs"
-"""The published configurations: in the sources, or where an installed package brought them."""
+PUBLISHED = Path(str(files("titer") / "configs"))
+"""The published configurations, which are part of the package."""
 PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from titer.errors import RunError, TiterError
 from titer.files import atomic_path
-from titer.training.run import Run
+from titer.runs.run import Run
 
 
 def draw_curves(run: Run, path: Path) -> None:

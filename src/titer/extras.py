@@ -1,0 +1,13 @@
+"""Optional packages: the error that names the command to install them."""
+
+from titer.errors import MissingPackageError
+
+
+def missing(purpose: str, extra: str) -> MissingPackageError:
+    """Return the error for a package that is not installed.
+
+    Args:
+        purpose: What needs the package, such as "The service".
+        extra: The extra of titer that brings it.
+    """
+    return MissingPackageError(f"{purpose} needs packages that are not installed; run: pip install 'titer[{extra}]'")

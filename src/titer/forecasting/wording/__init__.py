@@ -1,0 +1,1 @@
+"""Facts, questions and answers as English text."""

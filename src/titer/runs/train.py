@@ -1,0 +1,75 @@
+"""Train a model into a run directory."""
+
+import time
+from pathlib import Path
+
+import torch
+
+from titer.data.dataset import Dataset
+from titer.errors import TiterError
+from titer.evaluation.evaluate import evaluate
+from titer.models.registry import model_class
+from titer.runs.overwriting import check_can_create
+from titer.runs.run import Run
+from titer.training.config import Config
+from titer.training.device import choose_device, peak_memory
+from titer.training.layout import CONFIG
+from titer.training.loop import fit
+from titer.training.temperature import fit_temperature
+
+
+def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool = False, resume: bool = False) -> Run:
+    """Train a model and write a run directory.
+
+    With the same seed on a CPU, a resumed training ends with the same weights as an uninterrupted one.
+
+    Args:
+        dataset: The facts to train and validate on.
+        config: The model and its settings.
+        out: The run directory to write.
+        overwrite: Replace an existing run.
+        resume: Continue an interrupted training from its last checkpoint.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        TiterError: ``out`` holds something else, or a run with other settings or data.
+    """
+    if overwrite and resume:
+        raise TiterError("a run is either overwritten or resumed")
+    device = choose_device(config.training.device)
+    torch.manual_seed(config.training.seed)
+    # The model is built first, so that a wrong setting is found before anything is overwritten.
+    model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
+    run = _open_or_create(dataset, config, Path(out), overwrite=overwrite, resume=resume)
+    if resume and run.is_finished:
+        return run
+    started = time.perf_counter()
+    model.prepare(dataset.train, dataset.valid)
+    prepared = time.perf_counter() - started
+    model.to(device)
+    if model.is_trained_by_gradients:
+        fit(model, dataset, config, run.path)
+    else:
+        run.save_model(model)
+    model.temperature = fit_temperature(model, dataset, seed=config.training.seed)
+    trained = time.perf_counter() - started
+    if len(dataset.valid):
+        run.record(evaluate(model, dataset, "valid"))
+    run.write_card()
+    times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
+    run.finish({**times, **peak_memory(device), "temperature": model.temperature})
+    return run
+
+
+def _open_or_create(dataset: Dataset, config: Config, out: Path, *, overwrite: bool, resume: bool) -> Run:
+    if not resume or not (out / CONFIG).is_file():
+        check_can_create(out, overwrite=overwrite)
+        return Run.create(out, config, dataset, overwrite=overwrite)
+    run = Run(out)
+    if run.config != config:
+        raise TiterError(f"{out} was begun with other settings; it can only be resumed with the same ones")
+    if run.dataset.checksum != dataset.checksum:
+        raise TiterError(f"{out} was begun on other data")
+    return run
