@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def sha256_of(path: Path) -> str:
 
 
 @contextmanager
-def atomic_path(target: Path) -> Iterator[Path]:
+def atomic_path(target: Path) -> Generator[Path]:
     """A temporary path beside ``target`` that takes its place when the block ends without an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
@@ -37,7 +37,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_directory(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def atomic_directory(target: Path, *, overwrite: bool = False) -> Generator[Path]:
     """A temporary folder beside ``target`` that becomes ``target`` when the block ends without an error."""
     if target.exists() and not overwrite:
         raise TiterError(f"{target} already exists; choose another place or pass --overwrite")

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -70,14 +70,14 @@ def knowledge(trained: Run, tmp_path: Path) -> Watched:
 
 
 @asynccontextmanager
-async def batching(knowledge: Watched, **options: int) -> AsyncIterator[Batcher]:
+async def batching(knowledge: Watched, **options: int) -> AsyncGenerator[Batcher]:
     async with Batcher(knowledge, Telemetry(), **{"size": 64, "max_waiting": 100, **options}) as batcher:
         yield batcher
     knowledge.close()
 
 
 @asynccontextmanager
-async def held(knowledge: Watched, batcher: Batcher) -> AsyncIterator[None]:
+async def held(knowledge: Watched, batcher: Batcher) -> AsyncGenerator[None]:
     """While this lasts, the model is busy with a question of its own."""
     knowledge.free.clear()
     knowledge.begun.clear()

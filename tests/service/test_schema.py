@@ -1,7 +1,7 @@
 """Whatever the schema allows, and much that it does not: never an error of the server's own, and never an answer that
 the schema does not describe."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def application(run: Run, folder: Path, token: str | None) -> FastAPI:
 
 
 @contextmanager
-def described(app: FastAPI, token: str | None) -> Iterator[Any]:
+def described(app: FastAPI, token: str | None) -> Generator[Any]:
     """A service's own description of itself, as whoever may read it reads it."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     yield schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)

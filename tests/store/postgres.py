@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Server:
 
 
 @contextmanager
-def server() -> Iterator[Server]:
+def server() -> Generator[Server]:
     """A server that is running; skips the test where there are no programs to start it with."""
     bin = programs()
     if bin is None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -49,7 +49,7 @@ class Nursery:
 
 
 @contextmanager
-def nursery() -> Iterator[Nursery]:
+def nursery() -> Generator[Nursery]:
     paths = [str(Path(titer.__file__).parents[1]), str(Path(__file__).parents[1])]
     process = subprocess.Popen(
         [sys.executable, "-m", "store.writer"],

@@ -7,6 +7,7 @@ is gone, it prints ``ended``.
 
 import os
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 from store.samples import dataset
@@ -36,7 +37,7 @@ def write(address: str, writer: str, num_batches: int) -> NoReturn:
 
 def main() -> None:
     """Start a writer for every line, and wait for its end."""
-    import psycopg  # noqa: F401 - before the first writer starts, not in each
+    import_module("psycopg")  # before the first writer starts, not in each
 
     for line in sys.stdin:
         address, writer, num_batches = line.split()

@@ -1,7 +1,7 @@
 """Many answers into a file."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,19 +41,19 @@ def write_answers(results: Iterable[Forecast | Unanswered], path: Path, *, overw
 
 
 @contextmanager
-def _parquet(path: Path) -> Iterator[Write]:
+def _parquet(path: Path) -> Generator[Write]:
     with pq.ParquetWriter(path, SCHEMA) as writer:
         yield writer.write_batch
 
 
 @contextmanager
-def _csv(path: Path) -> Iterator[Write]:
+def _csv(path: Path) -> Generator[Write]:
     with pacsv.CSVWriter(str(path), CSV_SCHEMA) as writer:
         yield lambda batch: writer.write_batch(_flat(batch))
 
 
 @contextmanager
-def _json_lines(path: Path) -> Iterator[Write]:
+def _json_lines(path: Path) -> Generator[Write]:
     with path.open("w", encoding="utf-8") as file:
         yield lambda batch: file.writelines(
             json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in batch.to_pylist()

@@ -1,7 +1,7 @@
 """What every forecaster must be able to do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -149,7 +149,7 @@ class Model(nn.Module, ABC):
 
 
 @contextmanager
-def evaluating(model: Model) -> Iterator[None]:
+def evaluating(model: Model) -> Generator[None]:
     """While this lasts, the model is asked and not trained; then it is as it was before, whatever went wrong."""
     was_training = model.training
     model.eval()

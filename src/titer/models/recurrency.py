@@ -71,7 +71,7 @@ class Recurrency(Model):
         """φ for every entity. (queries, num_entities)"""
         edges = history.all_before(queries.subject, queries.time)
         relation = queries.relation[edges.row]
-        weight = self._weight(queries, edges, self.decay[relation], self.mix[relation])  # (edges,)
+        weight = self.weight(queries, edges, self.decay[relation], self.mix[relation])  # (edges,)
         num_entities = history.vocabulary.num_entities
         scores = torch.zeros(len(queries) * num_entities, device=weight.device)
         scores.index_add_(0, edges.row * num_entities + edges.object, weight)
@@ -80,7 +80,7 @@ class Recurrency(Model):
         return torch.where(scores > 0, scores, UNREACHED)
 
     @staticmethod
-    def _weight(queries: Queries, edges: AllEdges, decay: Tensor | float, mix: Tensor | float) -> Tensor:
+    def weight(queries: Queries, edges: AllEdges, decay: Tensor | float, mix: Tensor | float) -> Tensor:
         elapsed = (queries.time[edges.row] - edges.time).float()
         same_relation = edges.relation == queries.relation[edges.row]
         return torch.where(same_relation, 1.0, mix) * elapsed**-decay
@@ -93,7 +93,7 @@ class Recurrency(Model):
         """The past facts between subject and answer, each with the share of φ that it brings."""
         subject, relation = int(query.subject), int(query.relation)
         edges = history.all_before(query.subject, query.time)
-        weight = self._weight(query, edges, self.decay[relation], self.mix[relation])
+        weight = self.weight(query, edges, self.decay[relation], self.mix[relation])
         popularity = float(history.popularity.share(query)[0, answer])
         prior = self.config.prior * popularity
         at_answer = edges.object == answer
@@ -192,5 +192,5 @@ class _Candidates:
         return 1 / (1 + better + (equal - 1) / 2)[self.reached]
 
     def _sum(self, decay: float, mix: float) -> Tensor:
-        weight = Recurrency._weight(self.queries, self.edges, decay, mix)
+        weight = Recurrency.weight(self.queries, self.edges, decay, mix)
         return torch.zeros(len(self.pair)).index_add_(0, self.place, weight)

@@ -3,9 +3,11 @@
 Nothing else in titer imports this package, since it needs FastAPI.
 """
 
+from importlib import import_module
+
 from titer.extras import missing
 
 try:
-    import fastapi  # noqa: F401
+    import_module("fastapi")
 except ImportError:
     raise missing("The service", "serve") from None

@@ -1,7 +1,7 @@
 """The service itself."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -66,7 +66,7 @@ def create_app(knowledge: Knowledge, settings: Settings | None = None) -> FastAP
     measures = Telemetry()
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         size, most = settings.batch_size, settings.max_waiting
         async with Batcher(knowledge, measures, size=size, max_waiting=most) as batcher:
             app.state.batcher = batcher

@@ -2,7 +2,7 @@
 
 import hashlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -268,14 +268,14 @@ class FactStore:
         return found
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _writing(self) -> Generator[Connection]:
         with self._engine.connect() as connection:
             connection = connection.execution_options(**{WRITES: True})
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def _guard(self) -> Iterator[None]:
+    def _guard(self) -> Generator[None]:
         """What goes wrong in the database is said in a line."""
         try:
             yield

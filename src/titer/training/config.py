@@ -135,7 +135,7 @@ def build(cls: type[Settings], table: dict[str, Any], name: str) -> Settings:
     return cls(**values)
 
 
-def _preset(cls: type, name: str | None) -> dict[str, Any]:
+def _preset(cls: type, name: Any) -> dict[str, Any]:
     presets: dict[str, dict[str, Any]] = getattr(cls, "PRESETS", {})
     if name is not None and (not isinstance(name, str) or name not in presets):
         raise ConfigError(_unknown("preset", str(name), list(presets)))

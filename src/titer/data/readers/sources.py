@@ -300,7 +300,7 @@ class JsonLines(Source):
             raise DataError(str(records[0][2]) if records else f"{self.path}: the file is empty")
         return list(dict.fromkeys(keys))
 
-    def _records(self, rejections: Rejections) -> Iterator[tuple[dict | None, int, str | Problem]]:
+    def _records(self, rejections: Rejections) -> Iterator[tuple[dict[str, Any] | None, int, str | Problem]]:
         with pa.input_stream(str(self.path), compression="detect") as stream:
             for number, line in enumerate(io.BufferedReader(stream), start=1):
                 if not line.strip():
@@ -324,7 +324,7 @@ class JsonLines(Source):
             columns = {name: _encode(pa.array([_bytes(r.get(name)) for r, _ in good], pa.binary())) for name in wanted}
             yield Batch(columns, np.array([number for _, number in good], dtype=np.int64))
 
-    def _odd_values(self, chunk: list, wanted: list[str]) -> list[Problem]:
+    def _odd_values(self, chunk: list[Any], wanted: list[str]) -> list[Problem]:
         """Rows where a name or a time is a list, an object or a truth value."""
         problems = []
         for record, number, text in chunk:
@@ -341,7 +341,7 @@ class Records(JsonLines):
         super().__init__(Path(name))
         self.records = records
 
-    def _records(self, rejections: Rejections) -> Iterator[tuple[dict | None, int, str | Problem]]:
+    def _records(self, rejections: Rejections) -> Iterator[tuple[dict[str, Any] | None, int, str | Problem]]:
         for number, record in enumerate(self.records, start=1):
             yield record, number, ",".join(map(str, record.values()))
 
@@ -352,7 +352,7 @@ def _is_plain(value: object) -> bool:
     return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
 
 
-def _parse_object(line: bytes) -> tuple[dict | None, str]:
+def _parse_object(line: bytes) -> tuple[dict[str, Any] | None, str]:
     """The JSON object of a line, or ``None`` and the reason."""
     try:
         value = json.loads(line)
