@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from titer.drawing.charts import grouped_bars, svg_file
 from titer.evaluation.comparison import cell, published_cell
 from titer.evaluation.published import DATASETS, METRICS, SIZES, published
 from titer.evaluation.published import MODELS as MODELS_OF_THE_PAPER
-from titer.report.charts import grouped_bars, svg_file
 
 HERE = Path(__file__).parent
 PAGE = HERE / "RESULTS.md"

@@ -11,9 +11,9 @@ from titer.data.facts import Facts
 from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
+from titer.drawing.elements import el, table
 from titer.errors import TiterError
 from titer.models.base import Edge, Evidence
-from titer.report.elements import el, table
 from titer.report.report import write_report
 from titer.report.timeline import LEFT, draw_evidence
 from titer.runs.run import Run

@@ -81,6 +81,7 @@ class Recurrency(Model):
 
     @staticmethod
     def weight(queries: Queries, edges: AllEdges, decay: Tensor | float, mix: Tensor | float) -> Tensor:
+        """Return the weight of every edge: its decay, mixed with whether its relation is the query's. (edges,)"""
         elapsed = (queries.time[edges.row] - edges.time).float()
         same_relation = edges.relation == queries.relation[edges.row]
         return torch.where(same_relation, 1.0, mix) * elapsed**-decay

@@ -4,11 +4,11 @@ from xml.etree.ElementTree import Element
 
 import torch
 
+from titer.drawing.elements import el
 from titer.evaluation.evaluate import Evaluation, past_facts
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
-from titer.report.elements import el
 from titer.report.timeline import draw_evidence
 
 MAX_EVIDENCE = 5

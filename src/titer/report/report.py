@@ -5,12 +5,12 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from titer.data.summary import Summary
+from titer.drawing.charts import bar, line_chart, reliability
+from titer.drawing.elements import document, el, table
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.metrics import Metrics
 from titer.files import write_text
 from titer.models.base import Model
-from titer.report.charts import bar, line_chart, reliability
-from titer.report.elements import document, el, table
 from titer.report.questions import best_and_worst
 from titer.runs.run import Run
 from titer.toml import to_toml
@@ -26,7 +26,7 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
     title = f"{run.config.model_name} on {run.dataset.name}"
     page = document(
         title,
-        el("style", files("titer.report").joinpath("style.css").read_text(encoding="utf-8")),
+        el("style", files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8")),
         el("h1", title),
         el("p", f"Measured on the {split} split. {found.protocol}.", class_="note"),
         *_metrics(found),

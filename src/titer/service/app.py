@@ -11,7 +11,7 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
-from titer import __version__, report
+from titer import __version__
 from titer.forecasting.forecast import Answer, Forecast, Unanswered
 from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
@@ -56,7 +56,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 MAX_NAMES = 50
 PAGE = Path(__file__).parent / "page"
-REPORT_STYLE = Path(report.__file__).parent / "style.css"
+REPORT_STYLE = Path(drawing.__file__).parent / "style.css"
 MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 
 

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from fastapi import FastAPI
 
-from titer.report.elements import document, el, table
+from titer.drawing.elements import document, el, table
 
 METHODS = ("get", "post")
 BEARER = {"token": {"type": "http", "scheme": "bearer", "description": "The token that the service was started with."}}

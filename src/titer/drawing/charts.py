@@ -2,12 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from typing import Protocol
 from xml.etree.ElementTree import Element, tostring
 
-from titer.evaluation.calibration import Bin
-from titer.report.elements import el
+from titer.drawing.elements import el
 
 WIDTH, HEIGHT, MARGIN = 640, 220, 44
+
+
+class ReliabilityBin(Protocol):
+    """Questions of similar confidence: how many, how confident, and how often the top answer was right."""
+
+    @property
+    def queries(self) -> int: ...  # noqa: D102
+    @property
+    def confidence(self) -> float: ...  # noqa: D102
+    @property
+    def accuracy(self) -> float: ...  # noqa: D102
+
+
+class ReliabilityBin(Protocol):
+    """Questions of similar confidence: how many, how confident, and how often the top answer was right."""
+
+    @property
+    def queries(self) -> int: ...  # noqa: D102
+    @property
+    def confidence(self) -> float: ...  # noqa: D102
+    @property
+    def accuracy(self) -> float: ...  # noqa: D102
 
 
 def line_chart(title: str, points: Sequence[tuple[float, float]], labels: tuple[str, str], colour: str) -> Element:
@@ -83,14 +105,14 @@ def svg_file(picture: Element) -> str:
     """A picture as a file of its own, with its style in it."""
     svg = picture.find("svg")
     assert svg is not None
-    style = files("titer.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8")
     paper = el("rect", width="100%", height="100%", class_="paper")
     alone = el("svg", el("title", svg.get("aria-label", "")), el("style", style), paper, *svg, **svg.attrib)
     alone.set("xmlns", "http://www.w3.org/2000/svg")
     return tostring(alone, encoding="unicode") + "\n"
 
 
-def reliability(bins: Sequence[Bin]) -> Element:
+def reliability(bins: Sequence[ReliabilityBin]) -> Element:
     """How often top answers were right, by how sure the model was; on the diagonal it is as sure as it is right."""
     side = HEIGHT - 2 * MARGIN
     most = max(one.queries for one in bins)

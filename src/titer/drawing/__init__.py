@@ -1,0 +1,1 @@
+"""HTML and SVG: elements, charts and the style sheet that the report, the page and notebooks share."""
