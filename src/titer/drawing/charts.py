@@ -21,17 +21,6 @@ class ReliabilityBin(Protocol):
     def accuracy(self) -> float: ...  # noqa: D102
 
 
-class ReliabilityBin(Protocol):
-    """Questions of similar confidence: how many, how confident, and how often the top answer was right."""
-
-    @property
-    def queries(self) -> int: ...  # noqa: D102
-    @property
-    def confidence(self) -> float: ...  # noqa: D102
-    @property
-    def accuracy(self) -> float: ...  # noqa: D102
-
-
 def line_chart(title: str, points: Sequence[tuple[float, float]], labels: tuple[str, str], colour: str) -> Element:
     """A line over the horizontal axis, whose ends are labelled."""
     xs, ys = [x for x, _ in points], [y for _, y in points]

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
-from titer import __version__
+from titer import __version__, drawing
 from titer.forecasting.forecast import Answer, Forecast, Unanswered
 from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
