@@ -1,5 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make check`.
-# Each builds its own virtual environment in .venv when there is none.
+# Each target builds a virtual environment in .venv if there is none.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,14 +7,19 @@ ORACLES := .venv/.oracles
 DEMO := build/demo
 RUNS := $(addprefix $(DEMO)/,random_walk recurrency titer path_mixture)
 
-.PHONY: demo test check format oracles clean help
+.PHONY: help demo check format quick test coverage docs wheel container oracles clean
 
 help:
-	@echo "make demo     train on the small world that ships with titer, then ask it a question"
-	@echo "make test     run every test (TITER_DATASETS=DIR adds the tests on the real benchmarks)"
-	@echo "make check    lint, formatting and types"
-	@echo "make format   let ruff mend what it can"
-	@echo "make oracles  install the large packages that some tests compare against"
+	@echo "make demo       train on the built-in small world, compare models and answer questions"
+	@echo "make check      lint, formatting and types"
+	@echo "make format     fix lint and formatting where ruff can"
+	@echo "make quick      run the fast tests, in under a minute"
+	@echo "make test       run every test (TITER_DATASETS=DIR adds the tests on the real benchmarks)"
+	@echo "make coverage   run every test and report the covered lines of src/titer"
+	@echo "make docs       build the documentation site in build/site; warnings are errors"
+	@echo "make wheel      build the wheel in dist/"
+	@echo "make container  run the steps of the Dockerfile without Docker, and check the service"
+	@echo "make oracles    install PyKEEN and TGB, which some tests compare against"
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -45,8 +49,17 @@ demo: $(INSTALLED)
 	$(BIN)/titer forecast $(DEMO)/path_mixture "?" invite "Nadia Torvald" --at 2023-07-01 --top 3 --explain
 	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --without "Caldera | sign contract with | Copperline Rail | 2023-06-28"
 
+# One thread a process: the models are small, and the test processes share the cores.
+quick test coverage: export OMP_NUM_THREADS ?= 1
+
+quick: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
+
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+coverage: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term-missing:skip-covered
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -56,6 +69,16 @@ check: $(INSTALLED)
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+wheel: $(INSTALLED)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+container:
+	$(PYTHON) .ci/container
 
 clean:
 	rm -rf build dist .venv
