@@ -12,7 +12,7 @@ import httpx2
 
 
 class Service:
-    """Started when made; everything it says is kept."""
+    """A service process; its log is kept in ``said``."""
 
     def __init__(self, run: Path, *options: str, **environment: str):
         words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0", *options]
@@ -29,7 +29,7 @@ class Service:
             self.process.stderr.close()
             self.process.wait(60)
             raise RuntimeError(f"the service did not start: {''.join(self.said)}")
-        # Nobody reads a full pipe, and a service that logs must not wait for that.
+        # The pipe must be drained, or a service that logs much would block.
         self._listener = Thread(target=lambda: self.said.extend(self.process.stderr or ()), daemon=True)
         self._listener.start()
 
@@ -38,7 +38,7 @@ class Service:
         return httpx2.Client(base_url=self.url, headers=headers, timeout=60)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
-        """Tell it to stop, wait until it has, and give its exit code."""
+        """Stop the service, wait for its end, and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         code = self.process.wait(60)

@@ -1,4 +1,4 @@
-"""Questions that arrive together are answered together, and nobody suffers for anybody else."""
+"""Micro-batching: shared batches, fairness, cancellation and failures."""
 
 import asyncio
 import threading
@@ -92,7 +92,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(asyncio.wait_for(work(), 60))
 
 
-def test_what_arrives_together_is_answered_together_as_if_asked_alone(knowledge: Watched):
+def test_concurrent_questions_share_a_batch_with_unchanged_answers(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge) as batcher:
             alone = [(await batcher.ask([question], 1 + i, 0))[0] for i, question in enumerate(QUESTIONS)]
@@ -112,7 +112,7 @@ def test_what_arrives_together_is_answered_together_as_if_asked_alone(knowledge:
     run(work)
 
 
-def test_a_batch_is_never_larger_than_it_may_be_and_evidence_makes_it_smaller(knowledge: Watched):
+def test_batches_are_bounded_and_smaller_with_evidence(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge, size=3) as batcher:
             await batcher.ask(QUESTIONS * 2, 1, 0)
@@ -125,7 +125,7 @@ def test_a_batch_is_never_larger_than_it_may_be_and_evidence_makes_it_smaller(kn
     run(work)
 
 
-def test_evidence_for_a_hundred_answers_is_not_made_for_who_wants_one(knowledge: Watched):
+def test_questions_with_different_amounts_of_evidence_are_not_batched_together(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge) as batcher:
             async with held(knowledge, batcher):
@@ -139,7 +139,7 @@ def test_evidence_for_a_hundred_answers_is_not_made_for_who_wants_one(knowledge:
     run(work)
 
 
-def test_who_wants_little_need_not_wait_for_all_who_want_much(knowledge: Watched):
+def test_cheap_questions_do_not_wait_for_all_expensive_ones(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge, size=1) as batcher:
             async with held(knowledge, batcher):
@@ -154,7 +154,7 @@ def test_who_wants_little_need_not_wait_for_all_who_want_much(knowledge: Watched
     run(work)
 
 
-def test_who_gives_up_is_forgotten_and_the_others_are_answered(knowledge: Watched):
+def test_cancelled_questions_are_dropped_and_others_answered(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge, max_waiting=4) as batcher:
             async with held(knowledge, batcher):
@@ -175,7 +175,7 @@ def test_who_gives_up_is_forgotten_and_the_others_are_answered(knowledge: Watche
     run(work)
 
 
-def test_who_gives_up_while_being_answered_stops_nobody(knowledge: Watched):
+def test_cancelling_during_a_batch_leaves_other_questions_answered(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge) as batcher:
             knowledge.free.clear()
@@ -189,7 +189,7 @@ def test_who_gives_up_while_being_answered_stops_nobody(knowledge: Watched):
     run(work)
 
 
-def test_one_question_that_the_model_cannot_bear_leaves_the_others_answered(knowledge: Watched):
+def test_a_failing_question_leaves_the_others_of_its_batch_answered(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge) as batcher:
             async with held(knowledge, batcher):
@@ -204,7 +204,7 @@ def test_one_question_that_the_model_cannot_bear_leaves_the_others_answered(know
 
 
 @pytest.mark.parametrize("size", [1, 64])
-def test_questions_whose_asker_heard_of_a_failure_are_not_answered_for_nobody(knowledge: Watched, size: int):
+def test_remaining_questions_of_a_failed_request_are_not_computed(knowledge: Watched, size: int):
     async def work() -> None:
         siblings, later = [QUESTIONS[1]] * 20, [QUESTIONS[2]] * 21
         async with batching(knowledge, size=size, max_waiting=len(later)) as batcher:
@@ -212,14 +212,14 @@ def test_questions_whose_asker_heard_of_a_failure_are_not_answered_for_nobody(kn
                 await batcher.ask([POISON, *siblings], 1, 0)
             # All places are free again at once.
             assert len(await batcher.ask(later, 1, 0)) == len(later)
-        # The model may have begun with the next one before anyone heard.
+        # The model may have started the next question before the failure was delivered.
         assert knowledge.batches.count(siblings[:1]) <= 1
 
     run(work)
 
 
 @pytest.mark.parametrize("error", [StoreError("the database is gone"), TiterError("NaN"), MemoryError()])
-def test_what_fails_for_all_is_told_to_all_and_is_over_when_it_is_over(knowledge: Watched, error: Exception):
+def test_a_general_failure_reaches_every_client_and_the_service_recovers(knowledge: Watched, error: Exception):
     async def work() -> None:
         async with batching(knowledge) as batcher:
             knowledge.error = error
@@ -233,7 +233,7 @@ def test_what_fails_for_all_is_told_to_all_and_is_over_when_it_is_over(knowledge
     run(work)
 
 
-def test_questions_wait_for_one_long_job_and_not_for_all_of_them(knowledge: Watched):
+def test_questions_wait_for_at_most_one_long_job(knowledge: Watched):
     async def work() -> None:
         order: list[str] = []
 
@@ -254,7 +254,7 @@ def test_questions_wait_for_one_long_job_and_not_for_all_of_them(knowledge: Watc
     run(work)
 
 
-def test_a_writer_that_waits_for_the_database_keeps_no_question_waiting(knowledge: Watched):
+def test_a_slow_write_does_not_delay_questions(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge) as batcher:
             unlocked = threading.Event()
@@ -268,7 +268,7 @@ def test_a_writer_that_waits_for_the_database_keeps_no_question_waiting(knowledg
     run(work)
 
 
-def test_what_waits_when_it_is_closed_is_answered_first(knowledge: Watched):
+def test_queued_questions_are_answered_before_closing(knowledge: Watched):
     async def work() -> None:
         async with batching(knowledge, size=1) as batcher:
             asked = [asyncio.create_task(batcher.ask([question], 1, 0)) for question in QUESTIONS]

@@ -1,4 +1,4 @@
-"""What an attacker would try, and what must hold for every answer."""
+"""Attacks on the service, and what holds for every response."""
 
 import base64
 import json
@@ -73,23 +73,23 @@ class TestErrors:
             ("GET", "/v1/entities?limit=x", 422, "bad_request"),
         ],
     )
-    def test_each_has_the_one_shape_and_the_headers(self, client: TestClient, method, path, status, code):
+    def test_every_error_has_the_common_format_and_headers(self, client: TestClient, method, path, status, code):
         response = client.request(method, path)
         assert (response.status_code, problem(response)["code"]) == (status, code)
 
     @pytest.mark.parametrize("body", [b"{", b'{"relation": "\xff"}', b"[" * 100_000, b'{"at": ' + b"9" * 5000 + b"}"])
-    def test_a_body_that_is_no_json_is_said_to_be(self, client: TestClient, body: bytes):
+    def test_a_body_that_is_not_json_is_reported(self, client: TestClient, body: bytes):
         response = client.post("/v1/forecast", content=body, headers=JSON)
         assert (response.status_code, problem(response)["code"]) == (400, "not_json")
 
     @pytest.mark.parametrize("key", [r"\ud800", "long" * 10_000])
-    def test_a_strange_key_is_quoted_without_harm(self, client: TestClient, key: str):
+    def test_a_strange_key_is_quoted_safely(self, client: TestClient, key: str):
         response = client.post("/v1/explain", content=f'{{"relation": "x", "{key}": 1}}'.encode(), headers=JSON)
         assert response.status_code == 422
         assert problem(response)["details"]
         assert len(response.content) < 5000
 
-    def test_what_nobody_foresaw_is_logged_and_told_without_internals(self, client, knowledge, monkeypatch, caplog):
+    def test_an_unexpected_error_is_logged_and_reported_without_internals(self, client, knowledge, monkeypatch, caplog):
         def fail() -> None:
             raise RuntimeError("secret internals")
 
@@ -105,7 +105,7 @@ class TestErrors:
         monkeypatch.undo()
         assert client.post("/v1/forecast", json=TALKS).status_code == 200
 
-    def test_a_database_that_cannot_be_used_is_nobodys_fault_who_asks(self, client, knowledge, monkeypatch, caplog):
+    def test_an_unavailable_store_is_a_server_error_without_details(self, client, knowledge, monkeypatch, caplog):
         def fail() -> None:
             raise StoreError("postgresql://admin@inside/facts cannot be used")
 
@@ -120,7 +120,7 @@ class TestErrors:
 
 class TestSize:
     @pytest.mark.parametrize("item", [{}, {"relation": "a"}])
-    def test_a_long_list_is_refused_before_much_is_done_about_it(self, client: TestClient, item):
+    def test_a_list_with_many_mistakes_is_rejected_at_the_first(self, client: TestClient, item):
         one = json.dumps(item)
         body = ('{"questions": [' + ",".join([one] * ((4 << 20) // (len(one) + 2))) + "]}").encode()
         started = time.perf_counter()
@@ -128,7 +128,7 @@ class TestSize:
         assert response.status_code == 422
         assert time.perf_counter() - started < 3  # one by one, more than ten
 
-    def test_evidence_for_many_answers_is_bounded_as_a_whole(self, client: TestClient):
+    def test_the_total_number_of_explained_answers_is_bounded(self, client: TestClient):
         many = {"questions": [TALKS] * 100, "top": 50}
         assert client.post("/v1/forecast", json=many).status_code == 200
         response = client.post("/v1/forecast", json={**many, "explain": 1})
@@ -136,19 +136,19 @@ class TestSize:
         assert "at most 1000, not 5000" in problem(response)["message"]
 
     @pytest.mark.parametrize("path", ["/v1/forecast", "/v1/explain", "/v1/what-if", "/v1/facts", "/nowhere"])
-    def test_a_body_in_pieces_is_counted(self, knowledge: Knowledge, path: str):
+    def test_a_chunked_body_is_limited_in_size(self, knowledge: Knowledge, path: str):
         def pieces() -> Iterator[bytes]:
             yield from [b'{"relation": "'] + [b"x" * 1000] * 5 + [b'"}']
 
         with TestClient(create_app(knowledge, Settings(max_bytes=SMALL))) as client:
             response = client.post(path, content=pieces(), headers=JSON)
-            if path == "/nowhere":  # where nobody reads it
+            if path == "/nowhere":  # no route reads the body
                 assert problem(response)["code"] == "not_found"
             else:
                 assert (response.status_code, problem(response)["code"]) == (413, "too_large")
                 assert f'route="{path}",status="413"' in client.get("/metrics").text
 
-    def test_a_body_that_says_it_is_too_large_is_not_read(self, knowledge: Knowledge):
+    def test_a_body_with_too_large_a_declared_length_is_not_read(self, knowledge: Knowledge):
         with TestClient(create_app(knowledge, Settings(max_bytes=SMALL))) as client:
             for length in (str(SMALL + 1), "9" * 100):
                 response = client.post("/v1/forecast", content=b"{}", headers={**JSON, "Content-Length": length})
@@ -157,7 +157,7 @@ class TestSize:
 
 class TestToken:
     @pytest.mark.parametrize("kind", ["bearer", "basic"])
-    def test_it_may_have_any_characters(self, guarded: TestClient, kind: str):
+    def test_a_token_may_have_any_characters(self, guarded: TestClient, kind: str):
         raw = TOKEN.encode()
         sent = b"Bearer " + raw if kind == "bearer" else b"Basic " + base64.b64encode(b"anyone:" + raw)
         assert guarded.get("/v1/model", headers=[(b"Authorization", sent)]).status_code == 200
@@ -167,33 +167,33 @@ class TestToken:
         [b"", b"Bearer", b"Bearer ", b"Bearer \xff\xfe", "Bearer gehëim".encode(), b"Basic \xff", b"Basic /w==",
          b"Basic " + base64.b64encode(b"\xff:\xff"), b"Basic " + base64.b64encode(TOKEN.encode())],
     )  # fmt: skip
-    def test_any_other_is_refused_and_raises_nothing(self, guarded: TestClient, sent: bytes):
+    def test_any_other_token_is_rejected(self, guarded: TestClient, sent: bytes):
         response = guarded.get("/v1/model", headers=[(b"Authorization", sent)])
         assert (response.status_code, problem(response)["code"]) == (401, "needs_token")
 
     @pytest.mark.parametrize(
         "path", ["/", "/healthz/", "/healthz/x", "/%68ealthz/..", "//healthz", "/nowhere", "/Healthz"]
     )
-    def test_no_other_address_passes_for_the_open_one(self, guarded: TestClient, path: str):
+    def test_only_the_exact_health_path_is_open(self, guarded: TestClient, path: str):
         assert guarded.get(path).status_code == 401
         assert guarded.get("/v1/model", headers={"Host": "x/healthz?"}).status_code in (400, 401)
 
-    def test_nothing_is_told_of_what_is_there_to_who_has_none(self, guarded: TestClient):
+    def test_paths_cannot_be_probed_without_the_token(self, guarded: TestClient):
         for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
             assert guarded.request(method, "/v1/model").status_code == 401
 
     @pytest.mark.parametrize("token", ["", None])
-    def test_one_that_is_empty_is_refused_at_the_start(self, monkeypatch, token: str | None):
+    def test_an_empty_token_is_rejected_at_startup(self, monkeypatch, token: str | None):
         monkeypatch.setenv("TITER_TOKEN", "")
         with pytest.raises(ConfigError, match="token cannot be set"):
             read_settings(token)
 
-    def test_it_is_not_shown_with_the_settings(self):
+    def test_the_token_is_not_shown_with_the_settings(self):
         assert "secret" not in repr(read_settings("secret"))
 
 
 class TestRequests:
-    def test_a_form_of_another_site_adds_nothing(self, guarded: TestClient):
+    def test_a_form_of_another_site_cannot_add_facts(self, guarded: TestClient):
         """A browser sends the password it remembers with any site's request, but JSON only to its own."""
         password = b"Basic " + base64.b64encode(b"anyone:" + TOKEN.encode())
         body = json.dumps({"facts": [FACT]}).encode()
@@ -201,7 +201,7 @@ class TestRequests:
             sent = [(b"Authorization", password), *([(b"Content-Type", kind)] if kind else [])]
             assert guarded.post("/v1/facts", content=body, headers=sent).status_code == 422
 
-    def test_a_name_that_was_made_to_lead_here_is_not_answered(self, knowledge: Knowledge):
+    def test_a_foreign_host_name_is_rejected(self, knowledge: Knowledge):
         with TestClient(create_app(knowledge, Settings(local_only=True))) as client:
             for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"):
                 assert client.get("/v1/model", headers={"Host": host}).status_code == 200, host
@@ -213,7 +213,7 @@ class TestRequests:
             sent = {"Host": "behind.example", "Authorization": "Bearer x"}  # such as behind a proxy
             assert client.get("/v1/model", headers=sent).status_code == 200
 
-    def test_head_tells_what_get_would(self, client: TestClient):
+    def test_head_returns_the_headers_of_get(self, client: TestClient):
         for path in ("/", "/healthz", "/v1/model", "/page/main.js", "/nowhere"):
             full, head = client.get(path), client.head(path)
             assert head.content == b""
@@ -237,7 +237,7 @@ class TestRequests:
             ("/v1/facts", {"facts": [FACT]}),
         ],
     )
-    def test_while_one_waits_for_the_database_others_are_answered(self, knowledge, monkeypatch, path, body):
+    def test_a_request_waiting_for_the_database_does_not_block_others(self, knowledge, monkeypatch, path, body):
         begun, free = Event(), Event()
 
         def wait(*_: object, **__: object) -> None:
@@ -257,7 +257,7 @@ class TestRequests:
                 assert slow.result().status_code == 503
             assert answered
 
-    def test_more_at_once_than_is_allowed_are_turned_away(self, knowledge: Knowledge, monkeypatch):
+    def test_requests_beyond_the_limit_are_rejected(self, knowledge: Knowledge, monkeypatch):
         app = create_app(knowledge, Settings(max_requests=1))
         with TestClient(app) as client:
             seen = []

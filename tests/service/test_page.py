@@ -87,7 +87,7 @@ def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Ser
     assert widths == sorted(widths, reverse=True)
 
 
-def test_what_is_typed_before_the_service_has_answered_stays(page: Page, service: Service):
+def test_text_typed_before_the_first_response_is_kept(page: Page, service: Service):
     held: list[Route] = []
     page.route("**/v1/model", lambda route: held.append(route))
     with page.expect_request("**/v1/model"):
@@ -99,7 +99,7 @@ def test_what_is_typed_before_the_service_has_answered_stays(page: Page, service
     expect(page.get_by_label("Subject")).to_have_value("Aldoria")
 
 
-def test_an_answer_shows_why_over_time_by_mouse_and_by_keyboard(page: Page, service: Service):
+def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, service: Service):
     ask(page, service)
     page.get_by_role("button", name=re.compile("Lumeria")).click()
     expect(page.locator("#whose")).to_contain_text("Why Lumeria?")
@@ -113,7 +113,7 @@ def test_an_answer_shows_why_over_time_by_mouse_and_by_keyboard(page: Page, serv
     expect(page.locator("#changes")).to_contain_text("Without:")
 
 
-def test_evidence_whose_share_rounds_to_nothing_is_not_shown(page: Page, service: Service):
+def test_evidence_whose_share_rounds_to_zero_is_hidden(page: Page, service: Service):
     ask_why(page, service)
     expect(page.locator("#reasons li")).to_have_count(1)
     expect(page.locator("#reasons li")).to_contain_text("100.0% — Aldoria held talks with Drovia")
@@ -137,7 +137,7 @@ def test_a_model_without_evidence_says_so(page: Page, world_data: Dataset, tmp_p
         expect(page.locator("#timeline .fact")).to_have_count(0)
 
 
-def test_the_keyboard_keeps_its_place(page: Page, service: Service):
+def test_keyboard_focus_is_kept(page: Page, service: Service):
     ask(page, service)
     here = page.locator("#answers").get_by_role("button", name=re.compile("Drovia"))
     here.focus()
@@ -155,7 +155,7 @@ def test_the_keyboard_keeps_its_place(page: Page, service: Service):
     expect(page.locator("#asked")).to_be_focused()
 
 
-def test_what_has_changed_is_said_in_a_sentence_to_who_does_not_see_it(page: Page, service: Service):
+def test_changes_are_announced_to_screen_readers(page: Page, service: Service):
     ask(page, service)
     expect(page.get_by_role("status")).to_have_text(re.compile(r"^10 answers\. The first: .+, \d+\.\d%\.$"))
     page.get_by_role("button", name=re.compile("Drovia")).click()
@@ -163,7 +163,7 @@ def test_what_has_changed_is_said_in_a_sentence_to_who_does_not_see_it(page: Pag
     expect(page.get_by_role("region", name=re.compile("Why Drovia"))).to_be_visible()
 
 
-def test_a_fact_that_is_taken_out_moves_the_answers_and_can_be_put_back_and_linked_to(
+def test_a_removed_fact_moves_the_answers_and_can_be_restored_and_linked(
     page: Page, browser: Browser, service: Service
 ):
     ask(page, service)
@@ -185,7 +185,7 @@ def test_a_fact_that_is_taken_out_moves_the_answers_and_can_be_put_back_and_link
     expect(page.locator("#changes")).to_contain_text("Without: Aldoria")
 
 
-def test_a_wrong_name_is_mended_by_a_suggestion(page: Page, service: Service):
+def test_a_misspelt_name_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldorai&relation=hold+talks+with")
     expect(page.get_by_role("alert")).to_contain_text("no entity 'Aldorai'")
     page.get_by_role("button", name="Aldoria", exact=True).click()
@@ -193,13 +193,13 @@ def test_a_wrong_name_is_mended_by_a_suggestion(page: Page, service: Service):
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
-def test_a_wrong_name_with_quotes_in_it_is_mended_too(page: Page, service: Service):
+def test_a_misspelt_name_with_quotes_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldori'a&relation=hold+talks+with")
     page.get_by_role("button", name="Aldoria", exact=True).click()
     expect(page.locator("#answers li")).to_have_count(10)
 
 
-def test_no_link_brings_script_or_another_question_than_it_says(page: Page, service: Service):
+def test_a_crafted_link_runs_no_script_and_asks_its_own_question(page: Page, service: Service):
     evil = "%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D%27stolen%27%3E"
     for link in (
         f"?subject={evil}&relation={evil}&at={evil}&answer={evil}",
@@ -215,7 +215,7 @@ def test_no_link_brings_script_or_another_question_than_it_says(page: Page, serv
     expect(page.locator("#answers li")).to_have_count(10)
 
 
-def test_a_name_with_markup_in_it_is_only_a_name(page: Page, tmp_path: Path):
+def test_markup_in_names_is_shown_as_text(page: Page, tmp_path: Path):
     facts = Facts.from_rows([(0, 0, 1 + i % 2, i // 2) for i in range(60)])
     vocabulary = Vocabulary([EVIL, "plain <b>", "other"], ["meets <img src=x onerror=alert(1)>"])
     axis = TimeAxis(TimeUnit.DAY, "2020-01-01")
@@ -232,7 +232,7 @@ def test_a_name_with_markup_in_it_is_only_a_name(page: Page, tmp_path: Path):
         assert page.locator("main script, main img, #answers b").count() == 0
 
 
-def test_a_service_that_is_gone_is_said_to_be(page: Page, world_data: Dataset, tmp_path: Path):
+def test_an_unreachable_service_is_reported(page: Page, world_data: Dataset, tmp_path: Path):
     train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
     service = Service(tmp_path / "run")
     ask(page, service)

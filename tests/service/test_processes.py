@@ -1,4 +1,4 @@
-"""Real services: stopped in the middle, killed, sharing a database, and losing it."""
+"""Real service processes: stopped, killed, sharing a database, and losing it."""
 
 import random
 import signal
@@ -79,7 +79,7 @@ def kill_after(seconds: float, service: Service) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_finishes_what_it_has_begun(start: Start, how: signal.Signals):
+def test_requests_in_progress_are_finished_before_stopping(start: Start, how: signal.Signals):
     service = start()
     many = {"questions": [TALKS] * 60, "top": 10, "explain": 20}
 
@@ -107,19 +107,19 @@ def test_it_finishes_what_it_has_begun(start: Start, how: signal.Signals):
     assert not any("Traceback" in line for line in service.said)
 
 
-def test_killed_again_and_again_it_still_knows_every_fact_that_it_acknowledged(start: Start):
+def test_acknowledged_facts_survive_repeated_kills(start: Start):
     chance, acknowledged = random.Random(0), set()
     for life in range(KILLS):
         service = start()
         with service.client(TOKEN) as client, ThreadPoolExecutor(1) as killer:
-            known = client.get("/v1/entities", params={"q": "newcomer", "limit": 50}).json()["names"]
+            known = client.get("/v1/entities", params={"q": "entity", "limit": 50}).json()["names"]
             assert acknowledged <= set(known)
-            client.post("/v1/facts", json={"facts": [fact(f"newcomer {life} first")]}).raise_for_status()
-            acknowledged.add(f"newcomer {life} first")
+            client.post("/v1/facts", json={"facts": [fact(f"entity {life} first")]}).raise_for_status()
+            acknowledged.add(f"entity {life} first")
             killed = killer.submit(kill_after, chance.random() * 0.05, service)
             try:
                 for number in range(8):
-                    name = f"newcomer {life} {number}"
+                    name = f"entity {life} {number}"
                     client.post("/v1/facts", json={"facts": [fact(name)]}).raise_for_status()
                     acknowledged.add(name)
             except httpx2.HTTPError:
@@ -131,18 +131,18 @@ def test_killed_again_and_again_it_still_knows_every_fact_that_it_acknowledged(s
             assert speaks_for(client, name), name
 
 
-def test_servers_that_share_a_database_know_at_once_what_the_other_was_told(start: Start, postgres: Server):
+def test_servers_that_share_a_database_see_each_others_facts_at_once(start: Start, postgres: Server):
     store = postgres.new_store()
     one, two = start(store), start(store)
     with one.client(TOKEN) as first, two.client(TOKEN) as second:
-        for day, (told, asked) in enumerate([(first, second), (second, first)] * 5, start=1):
+        for day, (writer, reader) in enumerate([(first, second), (second, first)] * 5, start=1):
             name = f"Newland {day}"
-            assert told.post("/v1/facts", json={"facts": [fact(name, day)]}).json()["added"] == 1
-            assert name in asked.get("/v1/entities", params={"q": name}).json()["names"]
-            found = asked.post("/v1/forecast", json={**TALKS, "top": 100}).json()
+            assert writer.post("/v1/facts", json={"facts": [fact(name, day)]}).json()["added"] == 1
+            assert name in reader.get("/v1/entities", params={"q": name}).json()["names"]
+            found = reader.post("/v1/forecast", json={**TALKS, "top": 100}).json()
             assert found["time"] == f"2023-07-{day + 1:02}"
             assert name in [answer["entity"] for answer in found["answers"]]
-            assert asked.post("/v1/facts", json={"facts": [fact(name, day)]}).json()["known"] == 1
+            assert reader.post("/v1/facts", json={"facts": [fact(name, day)]}).json()["known"] == 1
         late = {**fact("Latecomer"), "time": "2023-03-01"}
         assert first.post("/v1/facts", json={"facts": [late], "backfill": True}).json()["backfilled"] == 1
         explained = [
@@ -153,7 +153,7 @@ def test_servers_that_share_a_database_know_at_once_what_the_other_was_told(star
         assert first.get("/v1/model").json() == second.get("/v1/model").json()
 
 
-def test_a_database_that_goes_away_is_said_to_and_may_come_back(start: Start):
+def test_a_lost_database_is_reported_and_may_come_back(start: Start):
     with server() as mine:
         service = start(mine.new_store())
         with service.client(TOKEN) as client:
@@ -173,7 +173,7 @@ def test_a_database_that_goes_away_is_said_to_and_may_come_back(start: Start):
         assert service.stop() == 0  # before its database
 
 
-def test_a_database_that_somebody_locks_stops_no_question(start: Start, tmp_path: Path):
+def test_a_locked_database_does_not_block_questions(start: Start, tmp_path: Path):
     service = start(TITER_REQUEST_SECONDS="2")
     with service.client(TOKEN) as client, closing(sqlite3.connect(tmp_path / "facts.db")) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -191,7 +191,7 @@ def test_a_database_that_somebody_locks_stops_no_question(start: Start, tmp_path
         assert speaks_for(client, "Newland")
 
 
-def test_clients_that_hang_up_or_say_nothing_stop_nobody(start: Start):
+def test_clients_that_disconnect_or_stay_silent_block_no_others(start: Start):
     service = start()
     host, port = service.url.removeprefix("http://").split(":")
     head = (
@@ -213,7 +213,7 @@ def test_clients_that_hang_up_or_say_nothing_stop_nobody(start: Start):
         connection.close()
 
 
-def test_by_default_only_this_machine_is_answered(run: Path):
+def test_only_localhost_is_served_by_default(run: Path):
     service = Service(run)
     with service.client() as client:
         assert client.get("/v1/model").status_code == 200
@@ -226,13 +226,13 @@ def test_by_default_only_this_machine_is_answered(run: Path):
     ("environment", "words"),
     [({"TITER_TOKEN": ""}, "token cannot be set"), ({"TITER_BATCH_SIZE": "many"}, "batch_size cannot be set")],
 )
-def test_settings_that_make_no_sense_are_refused_in_a_line(run: Path, environment: dict[str, str], words: str):
+def test_invalid_settings_are_reported_in_one_line(run: Path, environment: dict[str, str], words: str):
     with pytest.raises(RuntimeError, match=words) as refused:
         Service(run, **environment)
     assert "Traceback" not in str(refused.value)
 
 
-def test_a_port_that_is_taken_is_a_failure(run: Path):
+def test_a_port_in_use_is_an_error(run: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = [sys.executable, "-m", "titer", "serve", str(run), "--port", str(taken.getsockname()[1])]
         ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)

@@ -77,7 +77,7 @@ def described(app: FastAPI, token: str | None) -> Generator[Any]:
 
 
 @pytest.mark.parametrize("service", [TOKEN, None], ids=["guarded", "open"])
-def test_no_request_is_answered_by_an_error_of_the_server(trained: Run, tmp_path: Path, service: str | None):
+def test_no_request_causes_a_server_error(trained: Run, tmp_path: Path, service: str | None):
     headers = {"Authorization": f"Bearer {TOKEN}"} if service else {}
     with described(application(trained, tmp_path, service), service) as api:
         operations = [result.ok() for result in api.get_all_operations()]
@@ -95,7 +95,7 @@ def test_no_request_is_answered_by_an_error_of_the_server(trained: Run, tmp_path
 
 
 @pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}], ids=["none", "wrong"])
-def test_without_the_token_every_request_is_refused_as_described(trained: Run, tmp_path: Path, sent: dict[str, str]):
+def test_every_request_without_the_token_is_rejected(trained: Run, tmp_path: Path, sent: dict[str, str]):
     with described(application(trained, tmp_path, TOKEN), TOKEN) as api:
         for operation in (result.ok() for result in api.get_all_operations()):
 
@@ -110,7 +110,7 @@ def test_without_the_token_every_request_is_refused_as_described(trained: Run, t
             ask()
 
 
-def test_every_route_gives_what_it_is_described_to_give(trained: Run, tmp_path: Path):
+def test_responses_match_the_schema(trained: Run, tmp_path: Path):
     app = application(trained, tmp_path, TOKEN)
     with described(app, TOKEN) as api, TestClient(app, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         for method, path, request in GOOD:

@@ -35,7 +35,7 @@ def error(response) -> dict:
 
 
 class TestQuestions:
-    def test_one_question_has_ranked_answers_with_reasons(self, client: TestClient):
+    def test_one_question_returns_ranked_answers_with_reasons(self, client: TestClient):
         found = client.post("/v1/forecast", json={**TALKS, "top": 3, "explain": 2}).json()
         assert [answer["rank"] for answer in found["answers"]] == [1, 2, 3]
         assert found["answers"][0]["entity"] in ("Brenmark", "Drovia")
@@ -43,7 +43,7 @@ class TestQuestions:
         assert reason["facts"][0]["subject"] == "Aldoria"
         assert reason["facts"][0]["age"] >= 1
 
-    def test_many_questions_come_back_in_order_and_a_bad_one_does_not_stop_the_others(self, client: TestClient):
+    def test_many_questions_return_in_order_and_an_invalid_one_does_not_affect_the_others(self, client: TestClient):
         questions = [
             TALKS,
             {"subject": "Nobody", "relation": "accuse"},
@@ -59,7 +59,7 @@ class TestQuestions:
         assert response.status_code == 422
         assert error(response)["suggestions"][0] == "Aldoria"
 
-    def test_an_answer_is_explained_whatever_its_rank(self, client: TestClient):
+    def test_an_answer_of_any_rank_is_explained(self, client: TestClient):
         found = client.post("/v1/explain", json={**TALKS, "answer": "Drovia", "limit": 50}).json()
         assert found["entity"] == "Drovia"
         assert 0.9 < sum(reason["share"] for reason in found["reasons"]) <= 1.0001
@@ -81,7 +81,7 @@ class TestQuestions:
             ({"questions": [{"subject": "Aldoria"}]}, "body.many.questions.0.relation: Field required"),
         ],
     )
-    def test_a_mistake_is_named_for_what_was_meant_one_question_or_many(self, client: TestClient, body, detail):
+    def test_validation_errors_name_the_intended_form(self, client: TestClient, body, detail):
         assert error(client.post("/v1/forecast", json=body))["details"] == [detail]
 
     def test_names_are_completed(self, client: TestClient):
@@ -100,13 +100,13 @@ class TestQuestions:
             ({"questions": [TALKS] * 1000}, "questions may be at most"),
         ],
     )
-    def test_what_is_asked_is_bounded(self, client: TestClient, body, message):
+    def test_the_amount_requested_is_bounded(self, client: TestClient, body, message):
         response = client.post("/v1/forecast", json=body)
         assert response.status_code == 422
         assert message in error(response)["message"]
 
     @pytest.mark.parametrize("body", [{}, {"relation": 3}, {**TALKS, "colour": "red"}, [], "x", {**TALKS, "top": 0}])
-    def test_a_body_that_makes_no_sense_is_said_to(self, client: TestClient, body):
+    def test_an_invalid_body_is_reported(self, client: TestClient, body):
         response = client.post("/v1/forecast", json=body)
         assert response.status_code == 422
         assert error(response)["details"]
@@ -116,7 +116,7 @@ FACT = {"subject": "Aldoria", "relation": "hold talks with", "object": "Newland"
 
 
 class TestFacts:
-    def test_a_fact_is_in_force_for_the_next_question_and_counts_once(self, guarded: TestClient):
+    def test_an_added_fact_affects_the_next_question_and_counts_once(self, guarded: TestClient):
         body = {"facts": [FACT, FACT]}
         assert guarded.post("/v1/facts", json=body).json() == {
             "added": 1, "known": 1, "backfilled": 0, "new_entities": ["Newland"], "last_sequence": 1,
@@ -133,7 +133,7 @@ class TestFacts:
         assert guarded.post("/v1/facts", json={"facts": [old, {**old, "time": "2023-07-05"}]}).json()["added"] == 2
         assert guarded.post("/v1/forecast", json=asked).json()["answers"] == before
 
-    def test_a_bad_fact_is_refused_with_its_reason_and_none_is_kept(self, guarded: TestClient):
+    def test_an_invalid_fact_is_rejected_with_its_reason_and_none_is_stored(self, guarded: TestClient):
         bad = {**FACT, "relation": "dance with"}
         response = guarded.post("/v1/facts", json={"facts": [FACT, bad]})
         assert response.status_code == 422
@@ -143,7 +143,7 @@ class TestFacts:
         assert guarded.post("/v1/facts", json={"facts": [old]}).status_code == 422
         assert guarded.post("/v1/facts", json={"facts": [old], "backfill": True}).json()["backfilled"] == 1
 
-    def test_nobody_adds_facts_to_a_service_without_a_token(self, client: TestClient):
+    def test_a_service_without_a_token_is_read_only(self, client: TestClient):
         response = client.post("/v1/facts", json={"facts": [FACT]})
         assert response.status_code == 403
         assert error(response)["code"] == "read_only"
@@ -196,7 +196,7 @@ class TestSafety:
 
 
 class TestAbout:
-    def test_the_model_says_what_it_is_and_knows(self, client: TestClient, world_data: Dataset):
+    def test_the_model_route_describes_model_and_data(self, client: TestClient, world_data: Dataset):
         found = client.get("/v1/model").json()
         assert (found["model"], found["dataset"], found["last"]) == ("recurrency", "small-world", "2023-06-30")
         assert found["facts"] == len(world_data.facts)
@@ -209,7 +209,7 @@ class TestAbout:
         assert 'titer_requests_total{route="/v1/forecast",status="200"} 1.0' in text
         assert "made" not in text
 
-    def test_the_documentation_names_every_route_and_fetches_nothing_from_elsewhere(self, client: TestClient):
+    def test_the_documentation_lists_every_route_and_loads_nothing_external(self, client: TestClient):
         text = client.get("/docs").text
         for path in client.get("/openapi.json").json()["paths"]:
             assert path in text

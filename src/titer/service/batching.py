@@ -1,4 +1,4 @@
-"""Questions that arrive together are answered together."""
+"""Micro-batches: questions that arrive together are answered together."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,18 +9,20 @@ from typing import TypeVar
 
 from titer.errors import StoreError
 from titer.forecasting.forecast import Forecast, Unanswered
+from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.question import Question
-from titer.service.knowledge import Knowledge
 from titer.service.problems import ProblemError
 from titer.service.telemetry import Telemetry
 
 MAX_EXPLAINED = 16
-"""Answers with evidence in one batch, unless one question alone wants more: others should not have to wait for long."""
+"""Answers with evidence in one batch, unless a single question asks for more; bounds the wait of other questions."""
 Result = TypeVar("Result")
 
 
 @dataclass
-class _Waiting:
+class _Pending:
+    """A question in the queue, and the future that receives its answer."""
+
     question: Question
     top: int
     explain: int
@@ -28,36 +30,36 @@ class _Waiting:
 
     @property
     def kind(self) -> tuple[int, int]:
-        """Evidence is by far the dearest, and each answer has its own: only questions that want as much go together."""
+        """Evidence dominates the cost, so only questions that ask for the same amount of evidence share a batch."""
         return (self.explain, self.top) if self.explain else (0, 0)
 
 
 class Batcher:
-    """Gathers questions while the model is busy with the ones before, and asks them all at once.
+    """Collects questions while the model is busy and answers them in one batch.
 
-    Nobody waits for a batch to fill: a question that finds the model idle is asked at once. There is one thread for the
-    model, since its own operations already use every core; and another for adding facts, which may have to wait for the
-    database while questions need not.
+    A question that finds the model idle is answered at once; no question waits for a batch to fill. One thread runs the
+    model, since its operations already use every core. Another adds facts, so that waiting for the database does not
+    delay questions.
     """
 
-    def __init__(self, knowledge: Knowledge, measures: Telemetry, *, size: int, max_waiting: int):
-        self.knowledge, self.measures, self.size, self.max_waiting = knowledge, measures, size, max_waiting
-        self._waiting: list[_Waiting] = []
+    def __init__(self, forecaster: Forecaster, telemetry: Telemetry, *, size: int, max_waiting: int):
+        self.forecaster, self.telemetry, self.size, self.max_waiting = forecaster, telemetry, size, max_waiting
+        self._waiting: list[_Pending] = []
         self._arrived = asyncio.Event()
         self._model = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="facts")
         self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        measures.waiting.set_function(lambda: len(self._waiting))
+        telemetry.waiting.set_function(lambda: len(self._waiting))
 
     async def __aenter__(self) -> "Batcher":
-        # The first question takes longest: indexes are built, and memory is laid out. Let nobody wait for that.
-        await self._in_thread(self.knowledge.warm)
+        # The first query builds indexes, so it is run before the service accepts requests.
+        await self._in_thread(self.forecaster.warm_up)
         self._task = asyncio.create_task(self._work())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Finish what has begun."""
+        """Answer the queued questions, then stop."""
         assert self._task is not None
         while self._waiting:
             await asyncio.sleep(0.01)
@@ -66,29 +68,29 @@ class Batcher:
         self._writer.shutdown()
 
     async def ask(self, questions: list[Question], top: int, explain: int) -> list[Forecast | Unanswered]:
-        """Answers in the order of the questions."""
+        """Return the answers, in the order of the questions."""
         if len(self._waiting) + len(questions) > self.max_waiting:
             raise ProblemError(
-                503, "busy", "too many questions are waiting; try again in a moment", {"Retry-After": "1"}
+                503, "busy", "too many questions are queued; try again in a second", {"Retry-After": "1"}
             )
-        waiting = [_Waiting(question, top, explain) for question in questions]
+        waiting = [_Pending(question, top, explain) for question in questions]
         self._waiting += waiting
         self._arrived.set()
         try:
             return list(await asyncio.gather(*(one.answer for one in waiting)))
         finally:
-            # Whoever gave up, or heard of one question that failed, waits for none of the others.
+            # When the client has gone or one of its questions failed, its other questions need no answer.
             for one in waiting:
                 one.answer.cancel()
-            self._forget_the_answered()
+            self._drop_answered()
 
     async def alone(self, work: Callable[[], Result]) -> Result:
-        """Do something else that needs the model: in turns with the batches, however many want to do so."""
+        """Run other work on the model's thread; such calls take turns with the batches."""
         async with self._turn:
             return await self._in_thread(work)
 
     async def write(self, work: Callable[[], Result]) -> Result:
-        """Do something that needs only the database."""
+        """Run work that needs only the database."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, work)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
@@ -102,43 +104,42 @@ class Batcher:
                 self._arrived.clear()
                 continue
             await self._settle(batch)
-            self._forget_the_answered()
-            # Each kind in its turn: who wants little need not wait for all who want much.
+            self._drop_answered()
+            # Kinds take turns, so that cheap questions do not wait for all the expensive ones.
             self._waiting.sort(key=lambda one: one.kind == batch[0].kind)
 
-    async def _settle(self, batch: list[_Waiting]) -> None:
-        """Answer a batch, or say what went wrong; the next one must be answered in any case."""
+    async def _settle(self, batch: list[_Pending]) -> None:
+        """Answer a batch or set its error; never raise, so that the next batch is answered in any case."""
         (answers,) = await asyncio.gather(self._in_thread(partial(self._answer, batch)), return_exceptions=True)
         if isinstance(answers, BaseException) and not isinstance(answers, StoreError) and len(batch) > 1:
-            # One question that the model cannot bear is no reason to leave the others without an answer.
+            # If a batch fails, its questions are retried one by one.
             for one in batch:
                 if not one.answer.done():
                     await self._settle([one])
             return
         for place, one in enumerate(batch):
-            if one.answer.done():  # whoever asked has given up
+            if one.answer.done():  # the client has gone
                 continue
             if isinstance(answers, BaseException):
                 one.answer.set_exception(answers)
             else:
                 one.answer.set_result(answers[place])
 
-    def _next(self) -> list[_Waiting]:
-        """Those who have waited longest, as many as go together."""
+    def _next(self) -> list[_Pending]:
+        """Return the next batch: the questions of one kind that have waited longest."""
         if not self._waiting:
             return []
         first = self._waiting[0]
         size = max(1, min(self.size, MAX_EXPLAINED // first.top)) if first.explain else self.size
         return [one for one in self._waiting if one.kind == first.kind][:size]
 
-    def _forget_the_answered(self) -> None:
+    def _drop_answered(self) -> None:
         self._waiting = [one for one in self._waiting if not one.answer.done()]
 
-    def _answer(self, batch: list[_Waiting]) -> list[Forecast | Unanswered]:
-        forecaster = self.knowledge.forecaster()
-        self.measures.batch.observe(len(batch))
+    def _answer(self, batch: list[_Pending]) -> list[Forecast | Unanswered]:
+        self.telemetry.batch.observe(len(batch))
         top = max(one.top for one in batch)
-        found = forecaster.ask_many([one.question for one in batch], top=top, explain=batch[0].explain)
+        found = self.forecaster.ask_many([one.question for one in batch], top=top, explain=batch[0].explain)
         return [_cut(answer, one.top) for answer, one in zip(found, batch, strict=True)]
 
 

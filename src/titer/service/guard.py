@@ -1,4 +1,4 @@
-"""What stands before every request: its token, its size, its time, and the headers of the answer."""
+"""Checks of every request (token, host, size, duration) and the security headers of every response."""
 
 import asyncio
 import hmac
@@ -17,7 +17,7 @@ from titer.service.settings import LOOPBACK, Settings
 from titer.service.telemetry import Telemetry
 
 OPEN = "/healthz"
-"""Where nobody needs a token, so that whoever starts the service can see that it lives."""
+"""The one path that needs no token, so that supervisors can check the service."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -34,20 +34,20 @@ log = logging.getLogger("uvicorn.error")
 
 
 class Guard:
-    """The outermost of all: whatever happens behind it, the answer has one shape, and the headers of safety."""
+    """The outermost middleware: every response, errors included, has one format and the security headers."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, measures: Telemetry):
-        self.app, self.settings, self.measures = app, settings, measures
+    def __init__(self, app: ASGIApp, settings: Settings, telemetry: Telemetry):
+        self.app, self.settings, self.telemetry = app, settings, telemetry
         self._num_open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or say why not."""
+        """Pass a request on, or respond with an error."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
         reply = _Reply(scope["method"], send)
-        # Whoever may ask for something may also ask what they would get.
+        # A HEAD request is answered like GET, without the body.
         scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         self._num_open += 1
         try:
@@ -56,13 +56,13 @@ class Guard:
                 await refusal(scope, receive, reply)
         finally:
             self._num_open -= 1
-            # The pattern of the route, not the address itself, which anyone can make up.
+            # The route's pattern, since clients can make up any number of paths.
             route = getattr(scope.get("route"), "path", "other")
-            self.measures.requests.labels(route, reply.status).inc()
-            self.measures.seconds.labels(route).observe(time.perf_counter() - started)
+            self.telemetry.requests.labels(route, reply.status).inc()
+            self.telemetry.seconds.labels(route).observe(time.perf_counter() - started)
 
     async def _pass_on(self, scope: Scope, receive: Receive, reply: "_Reply") -> Response | None:
-        """What to answer instead, if the request cannot be answered as it should be."""
+        """Handle a request; return an error response if it failed."""
         body = _Body(receive, self.settings.max_bytes)
         try:
             self._check(scope)
@@ -73,35 +73,35 @@ class Guard:
         except ProblemError as problem:
             return problem.response()
         except TimeoutError:
-            message = f"this took longer than {self.settings.request_seconds:g} seconds; ask for less, or again later"
+            message = f"the request took longer than {self.settings.request_seconds:g} seconds; ask for less, or try again later"
             late = ProblemError(503, "too_slow", message, {"Retry-After": "1"})
             return late.response() if not reply.begun else None
         except Exception:
-            # What went wrong is for whoever runs the service, not for whoever asks.
-            log.exception("an error of the service's own, at %s", getattr(scope.get("route"), "path", "no route"))
-            message = "something went wrong inside the service, which has been logged; try again, or ask its operator"
+            # Details are logged for the operator and not sent to the client.
+            log.exception("internal error at %s", getattr(scope.get("route"), "path", "no route"))
+            message = "internal error, logged by the service; try again, or contact the operator"
             return answer(500, "internal", message) if not reply.begun else None
 
     def _check(self, scope: Scope) -> None:
-        # The path alone: a URL would be put together from headers that the client chooses.
+        # Only the path is compared, since a full URL would depend on headers that the client chooses.
         if scope["path"] == OPEN:
             return
         headers = Headers(scope=scope)
         if self.settings.token is None and self.settings.local_only and not _is_local(headers.get("host", "")):
-            message = "only this machine is answered, by its own name: ask localhost, or start the service with a token"
+            message = "only Host: localhost is accepted; set a token to serve other hosts"
             raise ProblemError(403, "wrong_host", message)
         if self.settings.token is not None:
             token = self.settings.token.get_secret_value().encode(errors="surrogateescape")
             if not hmac.compare_digest(given_token(headers.get("authorization", "")), token):
-                message = "send the service's token as 'Authorization: Bearer TOKEN', or as the password of any user"
+                message = "token required: send it as 'Authorization: Bearer TOKEN', or as the password of any user"
                 realm = {"WWW-Authenticate": 'Basic realm="titer", charset="UTF-8"'}
                 raise ProblemError(401, "needs_token", message, realm)
         if self._num_open > self.settings.max_requests:
-            raise ProblemError(503, "busy", "too many requests at once; try again in a moment", {"Retry-After": "1"})
+            raise ProblemError(503, "busy", "too many requests at once; try again in a second", {"Retry-After": "1"})
 
 
 class _Body:
-    """A request's body, up to a size, however it is sent."""
+    """The body of a request, limited in size whether or not its length is declared."""
 
     def __init__(self, receive: Receive, max_bytes: int):
         self.receive, self.max_bytes = receive, max_bytes
@@ -109,7 +109,7 @@ class _Body:
         self.problem: ProblemError | None = None
 
     def check_length(self, declared: str) -> None:
-        """Turn away a body that says itself that it is too large, before any of it is read."""
+        """Reject a body whose declared length is too large before reading it."""
         if declared.isdecimal() and int(declared) > self.max_bytes:
             raise self._too_large()
 
@@ -122,11 +122,11 @@ class _Body:
         return part
 
     def _too_large(self) -> ProblemError:
-        return ProblemError(413, "too_large", f"a request may have {self.max_bytes:,} bytes; send less at a time")
+        return ProblemError(413, "too_large", f"a request body may have at most {self.max_bytes:,} bytes; split the request")
 
 
 class _Reply:
-    """An answer on its way: adds the headers of safety, and knows what was said."""
+    """A response being sent: adds the security headers and records the status."""
 
     def __init__(self, method: str, send: Send):
         self.method, self.send = method, send
@@ -145,7 +145,7 @@ class _Reply:
         await self.send(part)
 
     def unless(self, body: _Body) -> Send:
-        """Says nothing once a body was too large: what was made of half of it is not the answer."""
+        """Return a sender that drops a response made from a body that was cut off for its size."""
 
         async def send(part: Message) -> None:
             if body.problem is None:
@@ -162,9 +162,9 @@ def _is_local(host: str) -> bool:
 
 
 def given_token(authorization: str) -> bytes:
-    """The token of a request: as a bearer of it, or as the password that a browser asks for."""
+    """Return the token of an Authorization header: a bearer token, or the password of basic authentication."""
     kind, _, given = authorization.partition(" ")
-    raw = given.strip().encode("latin-1")  # which is how headers are read: these are the bytes that were sent
+    raw = given.strip().encode("latin-1")  # Headers are decoded as Latin-1, so this restores the bytes that were sent.
     if kind.lower() == "basic":
         try:
             return b64decode(raw, validate=True).partition(b":")[2]

@@ -1,4 +1,4 @@
-"""Errors in one shape that says what to do."""
+"""Error responses, all in one format."""
 
 import logging
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from titer.errors import StoreError, TiterError, UnknownNameError
 MAX_DETAILS = 20
 LONGEST_DETAIL = 1200
 MESSAGES = {
-    400: ("not_json", "the body cannot be read; send JSON in UTF-8"),
-    404: ("not_found", "there is nothing here; /docs lists what there is"),
-    405: ("wrong_method", "that cannot be done here; the header Allow says what can, and /docs lists all there is"),
+    400: ("not_json", "the body is not valid JSON; send JSON in UTF-8"),
+    404: ("not_found", "no such path; see /docs for all routes"),
+    405: ("wrong_method", "this path does not support the method; see the Allow header, and /docs for all routes"),
 }
 log = logging.getLogger("uvicorn.error")
 
 
 class ProblemError(Exception):
-    """Something to tell whoever asked."""
+    """An error to report to the client."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None):
         super().__init__(message)
         self.status, self.code, self.message, self.headers = status, code, message, headers
 
     def response(self) -> JSONResponse:
-        """The same as a response."""
+        """Return the error as a response."""
         return answer(self.status, self.code, self.message, headers=self.headers)
 
 
@@ -41,20 +41,20 @@ def answer(
     details: list[str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """An error as a response."""
+    """Return an error response."""
     details = [_readable(line) for line in (details or [])[:MAX_DETAILS]]
     body = {"code": code, "message": _readable(message), "suggestions": suggestions or [], "details": details}
     return JSONResponse({"error": body}, status_code=status, headers=dict(headers or {}))
 
 
 def _readable(text: str) -> str:
-    """What a request sends may be long, and have half a character in it; both may be quoted."""
+    """Shorten a text that may quote the request, and replace characters that cannot be encoded."""
     short = text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"
     return short.encode(errors="replace").decode()
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of an app have the one shape."""
+    """Make every error response of an app use the one format."""
 
     @app.exception_handler(ProblemError)
     async def _(_: Request, problem: ProblemError) -> JSONResponse:
@@ -66,9 +66,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(StoreError)
     async def _(_: Request, error: StoreError) -> JSONResponse:
-        # Where the database is and what ails it is not for everyone; nothing in the request can mend it.
+        # The client can fix nothing and must not learn the database's address, so the details are only logged.
         log.error("%s", error)
-        message = "the database of added facts cannot be used at the moment; try again later, or ask the operator"
+        message = "the fact store is not available; try again later, or contact the operator"
         return answer(503, "no_store", message, headers={"Retry-After": "5"})
 
     @app.exception_handler(TiterError)
@@ -82,7 +82,7 @@ def install(app: FastAPI) -> None:
         details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in found]
         if any(one["type"] == "json_invalid" for one in found):
             return answer(400, *MESSAGES[400], details=details)
-        message = "the request does not have the form that /docs describes; a body is JSON, sent as application/json"
+        message = "the request does not match the schema in /docs; send the body as application/json"
         return answer(422, "bad_request", message, details=details)
 
     @app.exception_handler(HTTPException)

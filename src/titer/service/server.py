@@ -1,4 +1,4 @@
-"""Runs the service."""
+"""Start and stop the service."""
 
 import signal
 from contextlib import suppress
@@ -8,23 +8,22 @@ import uvicorn
 from pydantic import SecretStr, ValidationError
 
 from titer.errors import ConfigError, TiterError
-from titer.runs.run import Run
+from titer.forecasting.forecaster import Forecaster
 from titer.service.app import create_app
-from titer.service.knowledge import Knowledge
 from titer.service.settings import LOOPBACK, Settings
 
 MAX_CONNECTIONS = 4000
-"""More are turned away by the server itself, without a word; open requests are bounded long before."""
+"""Connections beyond this are closed by the server; the limit on requests applies long before."""
 
 
 def run_server(run: Path, *, host: str, port: int, store: str | None, token: str | None, device: str) -> None:
-    """Serve until told to stop; what has begun is finished first."""
-    # Both ways to stop it mean the same, also before it listens. The server hands them on when it has ended.
+    """Serve a run until the process is stopped; requests in progress are finished first."""
+    # SIGTERM and Ctrl-C stop the service alike, also before it listens; the server re-raises them when it has ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        # A page from elsewhere, whose own name was made to lead here, is not this machine asking itself.
+        # The host check defends against DNS rebinding: a foreign page whose name resolves to this machine.
         settings = read_settings(token).model_copy(update={"local_only": host in LOOPBACK})
-        app = create_app(Knowledge(Run(run), store=store, device=device), settings)
+        app = create_app(Forecaster.load(run, device, store), settings)
         config = uvicorn.Config(
             app,
             host=host,
@@ -39,13 +38,13 @@ def run_server(run: Path, *, host: str, port: int, store: str | None, token: str
         server = uvicorn.Server(config)
         server.run()
         if not server.started:
-            raise TiterError("the service could not be started")
+            raise TiterError("the service could not be started; see the log above")
 
 
 def read_settings(token: str | None) -> Settings:
-    """Settings from the environment, with a token that was given otherwise."""
+    """Return the settings from the environment, with the token of the command line if there is one."""
     try:
         return Settings() if token is None else Settings(token=SecretStr(token))
     except ValidationError as error:
         first = error.errors()[0]
-        raise ConfigError(f"{'.'.join(map(str, first['loc']))} cannot be set to that: {first['msg']}") from None
+        raise ConfigError(f"{'.'.join(map(str, first['loc']))} has an invalid value: {first['msg']}") from None

@@ -1,4 +1,4 @@
-"""What can be set about a service, by the command line or by the environment."""
+"""Settings of the service, from the command line or the environment."""
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -6,7 +6,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from titer.service.schemas import MAX_FACTS, MAX_QUESTIONS
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Names by which a machine reaches itself alone."""
+"""Host names of the loopback interface."""
 
 
 class Settings(BaseSettings):
@@ -15,22 +15,22 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TITER_", frozen=True, extra="ignore")
 
     token: SecretStr | None = Field(
-        # One that is empty, as a variable that was never filled in, would be everybody's.
+        # An empty token, as from an unset variable, would match every client.
         default=None,
         min_length=1,
-        description="Who asks must bring this; without it, nobody can add facts.",
+        description="Token required on every request. Without one the service is read-only.",
     )
     local_only: bool = Field(
         default=False,
-        description="Whether, without a token, only requests to this machine by its own name are answered.",
+        description="Whether a service without a token accepts only requests for localhost.",
     )
-    max_questions: int = Field(default=256, ge=1, le=MAX_QUESTIONS, description="Questions in one request.")
-    max_answers: int = Field(default=100, ge=1, description="Answers to one question.")
-    max_evidence: int = Field(default=50, ge=0, description="Pieces of evidence for one answer.")
-    max_explained: int = Field(default=1000, ge=1, description="Answers with evidence in one request.")
-    max_facts: int = Field(default=10_000, ge=1, le=MAX_FACTS, description="Facts in one request.")
-    max_bytes: int = Field(default=4 << 20, ge=1024, description="Size of a request's body.")
-    request_seconds: float = Field(default=30.0, gt=0, description="How long a request may take.")
-    max_requests: int = Field(default=500, ge=1, description="Requests at once; more are turned away.")
-    batch_size: int = Field(default=64, ge=1, description="Questions that are answered together.")
-    max_waiting: int = Field(default=4096, ge=1, description="Questions that may wait; more are turned away.")
+    max_questions: int = Field(default=256, ge=1, le=MAX_QUESTIONS, description="Maximum number of questions in a request.")
+    max_answers: int = Field(default=100, ge=1, description="Maximum number of answers to a question.")
+    max_evidence: int = Field(default=50, ge=0, description="Maximum number of reasons for an answer.")
+    max_explained: int = Field(default=1000, ge=1, description="Maximum number of answers with evidence in a request.")
+    max_facts: int = Field(default=10_000, ge=1, le=MAX_FACTS, description="Maximum number of facts in a request.")
+    max_bytes: int = Field(default=4 << 20, ge=1024, description="Maximum size of a request body in bytes.")
+    request_seconds: float = Field(default=30.0, gt=0, description="Maximum duration of a request in seconds.")
+    max_requests: int = Field(default=500, ge=1, description="Maximum number of concurrent requests; more are rejected.")
+    batch_size: int = Field(default=64, ge=1, description="Maximum number of questions in a batch.")
+    max_waiting: int = Field(default=4096, ge=1, description="Maximum number of queued questions; more are rejected.")

@@ -1,4 +1,4 @@
-"""What the service counts about itself, for Prometheus."""
+"""Metrics of the service, for Prometheus."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -6,7 +6,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class Telemetry:
-    """Counters of one service; a registry of their own, so that several can live in one process."""
+    """The metrics of one service, in a registry of its own, so that a process can hold several services."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -14,17 +14,17 @@ class Telemetry:
             "titer_requests", "Requests by route and status.", ["route", "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "titer_request_seconds", "Time to answer, by route.", ["route"], buckets=SECONDS, registry=self.registry
+            "titer_request_seconds", "Duration of requests by route.", ["route"], buckets=SECONDS, registry=self.registry
         )
         self.batch = Histogram(
             "titer_batch_questions",
-            "Questions answered together.",
+            "Questions per batch.",
             buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
             registry=self.registry,
         )
-        self.waiting = Gauge("titer_waiting_questions", "Questions that wait for the model.", registry=self.registry)
-        self.facts = Counter("titer_facts_added", "Facts taken in.", registry=self.registry)
+        self.waiting = Gauge("titer_waiting_questions", "Questions in the queue.", registry=self.registry)
+        self.facts = Counter("titer_facts_added", "Facts added.", registry=self.registry)
 
     def page(self) -> bytes:
-        """All of it in the text format."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self.registry)

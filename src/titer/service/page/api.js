@@ -1,4 +1,4 @@
-// Asks the service; every failure becomes one kind of error, with words for people.
+// Requests to the service. Every failure becomes a ServiceError with a message for the user.
 
 export class ServiceError extends Error {
   constructor({ code, message, suggestions = [], details = [] }) {
@@ -24,7 +24,7 @@ export async function call(path, body) {
   try {
     found = await response.json();
   } catch {
-    throw new ServiceError({ code: "unreadable", message: `The service answered ${response.status} and nothing else.` });
+    throw new ServiceError({ code: "unreadable", message: `The service responded with ${response.status} and no JSON.` });
   }
   if (!response.ok) throw new ServiceError(found.error ?? { code: "error", message: `Error ${response.status}` });
   return found;
@@ -32,3 +32,17 @@ export async function call(path, body) {
 
 export const names = async (kind, typed) =>
   (await call(`/v1/${kind}?limit=12&q=${encodeURIComponent(typed)}`)).names;
+
+// The evidence for one answer of a forecast as an SVG element; nothing is scored again. The browser parses the response
+// itself (XMLHttpRequest), since the content security policy forbids turning strings into elements.
+export const picture = (forecast, rank) => new Promise((resolve, reject) => {
+  const request = new XMLHttpRequest();
+  request.open("POST", "/v1/picture");
+  request.setRequestHeader("Content-Type", "application/json");
+  request.responseType = "document";
+  request.onerror = () => reject(new ServiceError(UNREACHABLE));
+  request.onload = () => request.status === 200 && request.response
+    ? resolve(document.importNode(request.response.documentElement, true))
+    : reject(new ServiceError({ code: "error", message: `The picture could not be drawn (error ${request.status}).` }));
+  request.send(JSON.stringify({ forecast, rank }));
+});

@@ -1,4 +1,4 @@
-// Elements made one by one: text is always text, so no name is ever read as markup.
+// Elements are built one by one, so that no name from the data is ever parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -11,6 +11,7 @@ function fill(node, attributes, children) {
   return node;
 }
 
+export const $ = (id) => document.getElementById(id);
 export const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 export const percent = (value) => `${(100 * value).toFixed(1)}%`;

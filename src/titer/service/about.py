@@ -1,0 +1,50 @@
+"""Routes about the service itself: health, model, metrics."""
+
+import asyncio
+
+from fastapi import FastAPI, Response
+
+from titer.forecasting.forecaster import Forecaster
+from titer.service.schemas import HealthOut, ModelOut
+from titer.service.telemetry import Telemetry
+
+SHOWN = ("split", "queries", "protocol", "metrics", "calibration")
+"""What is shown of an evaluation."""
+
+
+def add_about_routes(app: FastAPI, forecaster: Forecaster, telemetry: Telemetry) -> None:
+    """Add health, model and metrics to an app."""
+
+    @app.get("/healthz", summary="Check that the service is running", openapi_extra={"security": []})
+    async def healthz() -> HealthOut:
+        return HealthOut(status="ok")
+
+    @app.get("/v1/model", summary="Describe the model and its data")
+    async def model() -> ModelOut:
+        return await asyncio.to_thread(_describe, forecaster)
+
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+
+    @app.get("/metrics", summary="Return metrics for Prometheus", response_class=Response, responses={200: text})
+    async def metrics() -> Response:
+        return Response(telemetry.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _describe(forecaster: Forecaster) -> ModelOut:
+    forecaster.refresh()
+    run, dataset, axis = forecaster.run, forecaster.dataset, forecaster.axis
+    history = forecaster.history
+    return ModelOut(
+        model=forecaster.model.name,
+        dataset=dataset.name,
+        checksum=dataset.checksum,
+        entities=history.vocabulary.num_entities,
+        relations=history.vocabulary.num_relations,
+        facts=history.num_edges // 2,
+        first=axis.label(history.first_time),
+        last=axis.label(forecaster.last_time),
+        next=axis.label(forecaster.last_time + 1),
+        temperature=forecaster.model.temperature,
+        config=run.config.to_dict() if run else {},
+        evaluations=[{key: one[key] for key in SHOWN if key in one} for one in run.evaluations] if run else [],
+    )

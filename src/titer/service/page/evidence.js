@@ -1,0 +1,31 @@
+// The evidence for one answer: a picture whose facts can be chosen, and the reasons in words.
+
+import { picture } from "./api.js";
+import { $, el, percent } from "./elements.js";
+
+const MIN_SHARE = 0.0005; // a smaller share would be shown as 0.0%
+
+export async function showEvidence(forecast, answer, onFact, isCurrent) {
+  const reasons = answer.reasons.filter((reason) => reason.share >= MIN_SHARE);
+  const drawn = reasons.some((reason) => reason.facts.length)
+    ? await picture({ ...forecast, answers: [{ ...answer, reasons }] }, answer.rank) : null;
+  if (!isCurrent()) return;
+  for (const group of drawn?.querySelectorAll("[data-fact]") ?? []) {
+    const fact = reasons[group.dataset.reason].facts[group.dataset.fact];
+    const choose = (event) => {
+      if (event.type === "keydown" && event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      onFact(fact);
+    };
+    group.dataset.key = fact.sentence;
+    group.addEventListener("click", choose);
+    group.addEventListener("keydown", choose);
+  }
+  $("explained").textContent = `Why ${answer.entity}? Rank ${answer.rank}, ${percent(answer.probability)}`;
+  $("timeline").replaceChildren(...(drawn ? [drawn] : []));
+  $("hint").hidden = !drawn;
+  $("reasons").replaceChildren(...reasons.map((reason) => el("li", {}, `${percent(reason.share)} — ${reason.text}`)));
+  if (!reasons.length) $("reasons").append(el("li", {}, "The model has no evidence to show for this answer."));
+  $("evidence").hidden = false;
+  $("status").textContent += ` ${$("explained").textContent}.`;
+}

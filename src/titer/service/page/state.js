@@ -1,0 +1,27 @@
+// The state of the page is its address, so that everything shown can be linked to.
+
+export const FIELDS = ["subject", "relation", "object", "at"];
+const KEYS = [...FIELDS, "answer"];
+
+export function readState() {
+  const found = new URLSearchParams(location.search);
+  const state = Object.fromEntries(KEYS.map((key) => [key, found.get(key) ?? ""]));
+  let without = [];
+  try { without = JSON.parse(found.get("without") ?? "[]"); } catch { /* a broken link asks the plain question */ }
+  return { ...state, without: Array.isArray(without) ? without : [] };
+}
+
+export function writeState(state) {
+  const address = new URLSearchParams();
+  for (const key of KEYS) if (state[key]) address.set(key, state[key]);
+  if (state.without?.length) address.set("without", JSON.stringify(state.without));
+  history.pushState(null, "", `?${address}`);
+}
+
+// The question of a state, as the API expects it.
+export const question = ({ subject, relation, object, at }) =>
+  ({ relation, ...(subject && { subject }), ...(object && { object }), ...(at && { at }) });
+
+// What decides the answers; the selected answer is not part of it.
+export const sameQuestion = (one, other) =>
+  JSON.stringify([question(one), one.without]) === JSON.stringify([question(other), other.without]);

@@ -1,0 +1,34 @@
+"""The web page and the API reference."""
+
+from importlib.resources import files
+
+from fastapi import FastAPI, Response
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+
+from titer.service.documentation import documentation
+
+MEDIA_TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript"}
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add the web page at / and the API reference at /docs to an app."""
+    # Read once, so that no path from a request reaches the file system.
+    own = {file.name: file for file in files("titer.service").joinpath("page").iterdir()}
+    shared = {"shared.css": files("titer.drawing").joinpath("style.css")}
+    contents = {name: file.read_bytes() for name, file in {**own, **shared}.items() if _ending(name) in MEDIA_TYPES}
+
+    @app.get("/", include_in_schema=False)
+    @app.get("/page/{name}", include_in_schema=False)
+    async def page(name: str = "index.html") -> Response:
+        if name not in contents:
+            raise HTTPException(404)
+        return Response(contents[name], media_type=MEDIA_TYPES[_ending(name)])
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(documentation(app.openapi()))
+
+
+def _ending(name: str) -> str:
+    return name.rpartition(".")[2]
