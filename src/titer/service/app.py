@@ -235,5 +235,5 @@ def _facts(given: list[FactIn]) -> list[tuple[str, str, str, str | int]]:
 
 def _answered(found: Forecast | Unanswered) -> Forecast:
     if isinstance(found, Unanswered):
-        raise found.error
+        raise found.exception
     return found
