@@ -42,7 +42,7 @@ def alone(forecaster: Forecaster, question: Question, top: int, explain: int) ->
 def assert_same(found: Forecast | Unanswered, expected: Forecast | TiterError) -> None:
     if isinstance(expected, TiterError):
         assert isinstance(found, Unanswered)
-        assert (type(found.error), str(found.error)) == (type(expected), str(expected))
+        assert (type(found.exception), str(found.exception)) == (type(expected), str(expected))
         return
     assert isinstance(found, Forecast)
     assert replace(found, answers=()) == replace(expected, answers=())
@@ -80,11 +80,11 @@ def test_a_question_that_makes_no_sense_stops_no_other(forecaster: Forecaster):
     asked = [Question("Aldorai", "accuse"), Question("Aldoria", "accuse"), Question("Aldoria", "accuse", None, "soon")]
     wrong_name, good, wrong_date = forecaster.ask_many(asked)
     assert isinstance(wrong_name, Unanswered)
-    assert isinstance(wrong_name.error, UnknownNameError)
+    assert isinstance(wrong_name.exception, UnknownNameError)
     assert "Aldoria" in wrong_name.to_dict()["suggestions"]
     assert isinstance(good, Forecast)
     assert isinstance(wrong_date, Unanswered)
-    assert isinstance(wrong_date.error, DataError)
+    assert isinstance(wrong_date.exception, DataError)
     assert "Aldoria — accuse — ?, soon" in str(wrong_date)
 
 
@@ -119,7 +119,7 @@ def test_an_entity_without_a_past_is_answered_by_its_relation_and_marked(
     unknown = vocabulary.entities[int((~past.mentions(vocabulary.num_entities)).argmax())]
     found = any_forecaster.ask(unknown, "hold talks with", at=at, top=1000, explain=1)
     assert found.no_history
-    assert found.caution.startswith(f"nothing is known of {unknown} before 5 Jan 2023")
+    assert found.caution.startswith(f"{unknown} has no fact before 5 Jan 2023")
     assert found.caution in str(found)
     assert len(found.answers) > 1
     assert unknown not in [answer.entity for answer in found.answers[:1]]

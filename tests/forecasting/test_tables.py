@@ -50,7 +50,7 @@ def test_a_table_has_a_row_for_every_answer_and_one_for_every_failure(results: l
     assert (rows[3]["subject"], rows[3]["object"]) == (None, "Army of Aldoria")
     assert ". Did you mean: Caldera" in rows[6]["error"]
     assert (rows[7]["no_history"], rows[7]["answer"]) == (True, None)
-    assert "nothing that was known" in rows[7]["error"]
+    assert "no earlier fact" in rows[7]["error"]
     assert rows[8]["subject"] == 'say "hi", <b>'
     assert first.to_table().to_pylist() == rows[:3]
 
@@ -128,17 +128,17 @@ def test_a_row_that_cannot_be_read_is_unanswered_in_its_place(tmp_path: Path):
     first, narrow, second, third, wide = read_questions(path)
     assert [first, second, third] == [Question(name, "r", None, str(i)) for i, name in enumerate("abc", start=1)]
     assert isinstance(narrow, Unanswered)
-    assert "row 3: 2 columns instead of 4" in narrow.reason
+    assert "row 3: 2 columns instead of 4" in narrow.error
     assert isinstance(wide, Unanswered)
-    assert "row 7: 5 columns instead of 4" in wide.reason
+    assert "row 7: 5 columns instead of 4" in wide.error
     lines = tmp_path / "questions.jsonl"
     lines.write_text('{"subject": "a", "relation": "r"}\n{"subject"\n{"subject": ["a"], "relation": "r"}\n')
     good, broken, odd = read_questions(lines)
     assert good == Question("a", "r")
     assert isinstance(broken, Unanswered)
-    assert "not JSON" in broken.reason
+    assert "not JSON" in broken.error
     assert isinstance(odd, Unanswered)
-    assert "neither text nor a number" in odd.reason
+    assert "neither text nor a number" in odd.error
 
 
 def test_a_file_without_questions_is_refused(tmp_path: Path):

@@ -1,6 +1,7 @@
 """Micro-batching: shared batches, fairness, cancellation and failures."""
 
 import asyncio
+import copy
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -52,7 +53,7 @@ class Watched(Knowledge):
         if self.error is not None:
             raise self.error
         known = super().forecaster()
-        watched = known.on(known.history)
+        watched = copy.copy(known)
 
         def ask_many(questions: list[Question], **options: Any) -> list[Forecast | Unanswered]:
             self.batches.append(questions)

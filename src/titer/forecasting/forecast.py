@@ -1,7 +1,10 @@
-"""What a forecaster answers: plain objects in names and dates."""
+"""The results of a forecast, in names and dates.
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+All fields are plain values, so the HTTP service uses these classes as its response models.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from titer.errors import TiterError
 from titer.forecasting.question import Question
@@ -9,78 +12,111 @@ from titer.forecasting.question import Question
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NO_ANSWER = "nothing that was known before this time speaks for anyone"
+    from titer.forecasting.picture import Picture
+
+NO_ANSWER = "no earlier fact supports any answer"
+RESPONSE: dict[str, Any] = {"use_attribute_docstrings": True, "json_schema_serialization_defaults_required": True}
+"""Settings for pydantic: the API description quotes the docstrings of the fields, and every field is always present."""
 
 
 @dataclass(frozen=True)
-class DatedFact:
-    """A past fact in words, the way round it happened."""
+class PastFact:
+    """A past fact in words, as seen from the time of a question."""
 
     subject: str
+    """Name of the fact's own subject."""
     relation: str
+    """Name of the relation."""
     object: str
+    """Name of the fact's own object."""
     time: str
-    """A sortable date, or a plain number."""
+    """When, as a sortable date or a number."""
     date: str
-    """The same for people."""
+    """When, for readers."""
     ago: str
-    """How long before the question, for people."""
+    """How long before the question, for readers."""
     age: int
-    """The same in steps."""
+    """How long before the question, in time steps."""
     sentence: str
-    """All of it as a sentence."""
+    """The fact as a sentence."""
+    reversed: bool = False
+    """Whether the path that the fact is part of leads from its object to its subject."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
     def __str__(self) -> str:
         return self.sentence
 
     @property
     def line(self) -> str:
-        """The fact as it is typed when it is to be taken out or put in."""
+        """The fact in the form that ``what_if`` reads."""
         return f"{self.subject} | {self.relation} | {self.object} | {self.time}"
 
+    @property
+    def start(self) -> str:
+        """The entity that the path leaves."""
+        return self.object if self.reversed else self.subject
+
+    @property
+    def end(self) -> str:
+        """The entity that the path reaches."""
+        return self.subject if self.reversed else self.object
+
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a dictionary for JSON."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Past facts, in order from the question's subject to the answer, and their share of the answer's score."""
+    """One kind of evidence for an answer: a path of past facts, or a note where there is no path."""
 
-    facts: tuple[DatedFact, ...]
+    facts: tuple[PastFact, ...]
+    """The facts of the path, from the question's entity to the answer; empty where there is none."""
     share: float
+    """Share of the answer's score, between 0 and 1."""
     note: str = ""
+    """What accounts for the share where there is no path."""
     count: int = 1
-    """How many times the same came to pass; ``facts`` are the latest, ``share`` is that of all of them."""
+    """Number of paths that differ only in their dates. ``facts`` is the latest, ``share`` is the sum over all."""
+    text: str = field(init=False, default="")
+    """The evidence in words."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
+
+    def __post_init__(self) -> None:
+        words = "; then ".join(str(fact) for fact in self.facts) or self.note
+        if self.count > 1:
+            words += f", the latest of {self.count:,} such {'facts' if len(self.facts) == 1 else 'paths'}"
+        object.__setattr__(self, "text", words)
 
     def __str__(self) -> str:
-        return ("; then ".join(str(fact) for fact in self.facts) or self.note) + self._others
-
-    @property
-    def _others(self) -> str:
-        if self.count == 1:
-            return ""
-        return f", the latest of {self.count:,} such {'facts' if len(self.facts) == 1 else 'paths'}"
+        return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        facts = [fact.to_dict() for fact in self.facts]
-        return {"text": str(self), "share": self.share, "note": self.note, "count": self.count, "facts": facts}
+        """Return the fields as a dictionary for JSON."""
+        return {**vars(self), "facts": [fact.to_dict() for fact in self.facts]}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One possible answer."""
+    """One candidate answer to a question."""
 
     rank: int
+    """1 for the best answer."""
     entity: str
+    """Name of the entity."""
     score: float
+    """The model's score; its scale depends on the model."""
     probability: float
-    """How sure the model is, calibrated on validation."""
+    """Probability of the answer, calibrated on the validation split."""
     reasons: tuple[Reason, ...] = ()
+    """The evidence for the answer, strongest first; empty unless it was asked for."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a dictionary for JSON."""
         return {**vars(self), "reasons": [reason.to_dict() for reason in self.reasons]}
 
 
@@ -89,23 +125,37 @@ class Forecast:
     """The answers to one question, best first."""
 
     subject: str | None
+    """Name of the subject, or None if the question asks for it."""
     relation: str
+    """Name of the relation."""
     object: str | None
+    """Name of the object, or None if the question asks for it."""
     time: str
+    """The time step of the question, as a sortable date or a number."""
+    date: str
+    """The time step of the question, for readers."""
     ahead: int
-    """Steps between the last known fact and the question; 0 or less lies inside the data."""
+    """Time steps between the last known fact and the question; 0 or less for a question within the data."""
     horizon: str
     """The same in words."""
     answers: tuple[Answer, ...]
+    """The answers, best first."""
     no_history: bool = False
-    """Whether nothing is known of the question's entity before its time, so that no fact of its own can speak."""
+    """Whether the question's entity has no fact before the question's time."""
     caution: str = ""
-    """What that means, in words."""
+    """What that means for the answers, in words; empty otherwise."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
     @property
     def question(self) -> str:
-        """The question in words, with ``?`` for what is asked."""
+        """The question in words, with ``?`` for what it asks."""
         return str(Question(self.subject, self.relation, self.object, self.time))
+
+    @property
+    def entity(self) -> str:
+        """The entity that the question names."""
+        return self.subject or self.object or ""
 
     def __str__(self) -> str:
         from titer.forecasting.wording.render import as_text
@@ -113,39 +163,92 @@ class Forecast:
         return as_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as a dictionary for JSON."""
         return {**vars(self), "answers": [answer.to_dict() for answer in self.answers]}
 
     def to_table(self) -> "pa.Table":
-        """An Arrow table with a row for every answer."""
+        """Return an Arrow table with one row for every answer.
+
+        See ``titer.forecasting.tables.to_table`` for many forecasts in one table.
+        """
         from titer.forecasting.tables import to_table
 
         return to_table([self])
 
+    def plot(self, rank: int = 1) -> "Picture":
+        """Draw the evidence for one answer on a time line.
+
+        The forecast must have been asked for with evidence (``explain=``).
+
+        Args:
+            rank: Rank of the answer.
+
+        Returns:
+            A picture that notebooks display, with ``svg`` and ``save(path)``.
+
+        Raises:
+            TiterError: The forecast has no answer of this rank, or no path of facts to draw for it.
+        """
+        from titer.forecasting.picture import Picture
+
+        return Picture.of(self, rank)
+
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A question among many that makes no sense, and why."""
+    """One of many questions that could not be answered, and why."""
 
-    question: Question
-    error: TiterError
+    subject: str | None
+    """The subject, as written in the question."""
+    relation: str
+    """The relation, as written in the question."""
+    object: str | None
+    """The object, as written in the question."""
+    time: str | None
+    """The time, as written in the question; None if there was none."""
+    error: str
+    """What is wrong, in one line."""
+    suggestions: tuple[str, ...] = ()
+    """Existing names similar to an unknown one, most similar first."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
+
+    @classmethod
+    def because(cls, question: Question, error: TiterError) -> "Unanswered":
+        """Create the result for a question that caused an error.
+
+        Args:
+            question: The question.
+            error: The error; available later as ``exception``.
+        """
+        time = None if question.at is None else str(question.at)
+        line = str(error).replace("\n", ". ", 1).replace("\n", " ")
+        suggestions = tuple(getattr(error, "suggestions", ()))
+        result = cls(question.subject, question.relation, question.object, time, line, suggestions)
+        # Not a field, since an exception is not a plain value.
+        object.__setattr__(result, "_exception", error)
+        return result
 
     @property
-    def reason(self) -> str:
-        """The error in one line."""
-        return str(self.error).replace("\n", ". ", 1).replace("\n", " ")
+    def exception(self) -> TiterError:
+        """The error as an exception to raise."""
+        return getattr(self, "_exception", None) or TiterError(self.error)
+
+    @property
+    def question(self) -> str:
+        """The question in words, with ``?`` for what it asks."""
+        return str(Question(self.subject, self.relation, self.object, self.time))
 
     def __str__(self) -> str:
-        return f"{self.question}\nerror: {self.error}"
+        return f"{self.question}\nerror: {self.exception}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        question = self.question
+        """Return the fields as a dictionary for JSON."""
         return {
-            "subject": question.subject,
-            "relation": question.relation,
-            "object": question.object,
-            "time": None if question.at is None else str(question.at),
-            "error": self.reason,
-            "suggestions": getattr(self.error, "suggestions", []),
+            "subject": self.subject,
+            "relation": self.relation,
+            "object": self.object,
+            "time": self.time,
+            "error": self.error,
+            "suggestions": list(self.suggestions),
         }

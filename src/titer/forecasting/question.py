@@ -1,4 +1,4 @@
-"""What is asked, in the words of whoever asks."""
+"""Questions in words."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -9,9 +9,16 @@ When = str | int | date
 
 @dataclass(frozen=True)
 class Question:
-    """The objects of (subject, relation, ?), or the subjects of (?, relation, object), at a time.
+    """A question about one time step.
 
-    What is asked for is None or ``"?"``. Without a time it is about the step after the last known fact.
+    (subject, relation, ?) asks for the object, (?, relation, object) for the subject.
+    Exactly one of ``subject`` and ``object`` is given; the other is None or ``"?"``.
+
+    Attributes:
+        subject: Name of the subject, or None to ask for it.
+        relation: Name of the relation.
+        object: Name of the object, or None to ask for it.
+        at: The time step the question is about. None means the step after the last known fact.
     """
 
     subject: str | None

@@ -78,4 +78,4 @@ def _text(value: bytes) -> str | None:
 
 
 def _unreadable(problem: Problem) -> Unanswered:
-    return Unanswered(Question(None, ""), DataError(f"row {problem.row}: {problem.reason}: {problem.text}"))
+    return Unanswered.because(Question(None, ""), DataError(f"row {problem.row}: {problem.reason}: {problem.text}"))

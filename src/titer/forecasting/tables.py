@@ -58,9 +58,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 def _rows(number: int, result: Forecast | Unanswered) -> Iterator[tuple[Any, ...]]:
     """The rows of one result, in the order of the columns."""
     if isinstance(result, Unanswered):
-        asked = result.question
-        time = None if asked.at is None else str(asked.at)
-        yield (number, asked.subject, asked.relation, asked.object, time, *[None] * 7, result.reason)
+        yield (number, result.subject, result.relation, result.object, result.time, *[None] * 7, result.error)
         return
     about = (number, result.subject, result.relation, result.object, result.time, result.ahead, result.no_history)
     for answer in result.answers:

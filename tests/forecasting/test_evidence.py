@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from strategies import LAST_TIME, Graph, graphs
 from titer.data.time_axis import TimeAxis
+from titer.forecasting.evidence import ALL, grouped, grouped_evidence
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Edge, Evidence
-from titer.models.common.evidence import ALL, grouped, grouped_evidence
 from titer.models.registry import model_class
 from titer.training.config import Config
 

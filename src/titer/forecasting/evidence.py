@@ -1,4 +1,4 @@
-"""Evidence of one kind, taken together: twelve earlier meetings, the last three days ago."""
+"""The evidence of a model, grouped: paths that differ only in their dates are one piece of evidence."""
 
 import sys
 from collections.abc import Iterable
@@ -9,20 +9,20 @@ from titer.graph.queries import Queries
 from titer.models.base import Evidence, Model
 
 ALL = sys.maxsize
-"""More evidence than there can be."""
+"""A limit that no amount of evidence exceeds."""
 
 
 def grouped(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """One piece of evidence for all paths that differ only in their dates: the latest, with the share of all of them.
+    """Merge paths that differ only in their dates, and sort the groups by share.
 
-    The strongest groups come first. Shares and counts sum to what they were; evidence without a path is told apart by
-    its note.
+    Each group is represented by its latest path, with the sums of the group's shares and counts. Evidence without a
+    path is grouped by its note.
     """
     groups: dict[tuple[object, ...], list[Evidence]] = {}
     for item in evidence:
-        steps = tuple((edge.relation, edge.object) for edge in item.path)
-        groups.setdefault((steps, item.note), []).append(item)
-    together = [
+        hops = tuple((edge.relation, edge.object) for edge in item.path)
+        groups.setdefault((hops, item.note), []).append(item)
+    merged = [
         replace(
             max(group, key=_times),
             share=sum(item.share for item in group),
@@ -30,14 +30,14 @@ def grouped(evidence: Iterable[Evidence]) -> list[Evidence]:
         )
         for group in groups.values()
     ]
-    return sorted(together, key=lambda item: item.share, reverse=True)
+    return sorted(merged, key=lambda item: item.share, reverse=True)
 
 
 def grouped_evidence(model: Model, query: Queries, answer: int, history: History, limit: int) -> list[Evidence]:
-    """The strongest groups of all evidence that a model has for one answer to one question."""
+    """Return the strongest groups of all evidence that a model has for one answer to one query."""
     return grouped(model.explain(query, answer, history, ALL))[:limit]
 
 
 def _times(item: Evidence) -> tuple[int, ...]:
-    """What makes a path later than another of its kind: the first step that differs."""
+    """Return the sort key of paths of one group: the first hop that differs decides which is later."""
     return tuple(edge.time for edge in item.path)

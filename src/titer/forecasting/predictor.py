@@ -1,0 +1,154 @@
+"""A model with one fixed history: from questions in words to ranked answers in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.errors import DataError, TiterError
+from titer.forecasting.evidence import grouped_evidence
+from titer.forecasting.forecast import Answer, Forecast, PastFact, Reason
+from titer.forecasting.names import NameIndex
+from titer.forecasting.question import Question
+from titer.forecasting.scoring import Scored, score
+from titer.forecasting.wording.describe import horizon, no_history_caution, past_fact, relation_share
+from titer.graph.history import LAST_STEP, History
+from titer.graph.queries import Queries
+from titer.models.base import UNREACHED, Edge, Model
+
+
+class EncodedQuestion(NamedTuple):
+    """A question in ids: one row of ``Queries``."""
+
+    subject: int
+    """The entity that the question names."""
+    relation: int
+    """The relation, or its inverse if the question asks for the subject."""
+    time: int
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A model, one history that does not change, and the names in it. Safe to use from several threads."""
+
+    model: Model
+    axis: TimeAxis
+    history: History
+    relations: NameIndex
+    entities: NameIndex
+
+    @classmethod
+    def create(cls, model: Model, axis: TimeAxis, history: History) -> "Predictor":
+        """Index the names of a history."""
+        vocabulary = history.vocabulary
+        relations, entities = NameIndex(vocabulary.relations, "relation"), NameIndex(vocabulary.entities, "entity")
+        return cls(model, axis, history, relations, entities)
+
+    def on(self, history: History) -> "Predictor":
+        """Return the same model with another history, which may have more entities."""
+        names = history.vocabulary.entities
+        entities = self.entities if names is self.entities.names else NameIndex(names, "entity")
+        return Predictor(self.model, self.axis, history, self.relations, entities)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names of the history."""
+        return self.history.vocabulary
+
+    @property
+    def last_time(self) -> int:
+        """The time step of the last known fact."""
+        return self.history.last_time or 0
+
+    def time_of(self, question: Question) -> int:
+        """Return the time step of a question."""
+        time = self.axis.step(question.at) if question.at is not None else self.last_time + 1
+        if time - self.history.first_time > LAST_STEP:
+            raise DataError(f"{question.at} is too far ahead: more than {LAST_STEP:,} steps after the first fact")
+        return time
+
+    def encode(self, question: Question) -> EncodedQuestion:
+        """Return a question in ids; raise an error if a name or the time is unknown."""
+        given = [name for name in (question.subject, question.object) if name is not None]
+        if len(given) != 1:
+            raise TiterError("give exactly one of subject and object, and ? for the other")
+        relation = self.relations.find(question.relation)
+        directed = relation if question.object is None else self.vocabulary.inverse(relation)
+        return EncodedQuestion(self.entities.find(given[0]), directed, self.time_of(question))
+
+    def score(self, questions: Sequence[EncodedQuestion]) -> Scored:
+        """Score all entities as answers to the questions of one batch."""
+        columns = (torch.tensor(column) for column in zip(*questions, strict=True))
+        return score(self.model, Queries(*columns), self.history)
+
+    @torch.inference_mode()
+    def forecasts(self, scored: Scored, top: int, explain: int) -> list[Forecast]:
+        """Return the best answers to scored questions.
+
+        Args:
+            scored: The scores of the questions of one batch.
+            top: How many answers to give at most.
+            explain: How many kinds of evidence to give for each answer at most.
+        """
+        best = scored.best(top)
+        scores, probabilities = (values.gather(1, best).tolist() for values in (scored.scores, scored.probabilities))
+        queries, has_past = scored.queries, scored.has_past.tolist()
+        columns = (column.tolist() for column in (queries.subject, queries.relation, queries.time))
+        questions = [EncodedQuestion(*values) for values in zip(*columns, strict=True)]
+        results = []
+        for row, entities in enumerate(best.tolist()):
+            answers = []
+            for rank, (entity, value) in enumerate(zip(entities, scores[row], strict=True), start=1):
+                if value == UNREACHED:
+                    break
+                reasons = self._reasons(scored, row, entity, explain) if explain else ()
+                name, probability = self.vocabulary.entities[entity], probabilities[row][rank - 1]
+                answers.append(Answer(rank, name, value, probability, reasons))
+            results.append(self._forecast(questions[row], tuple(answers), no_history=not has_past[row]))
+        return results
+
+    @torch.inference_mode()
+    def explain(self, question: Question, answer: str, limit: int) -> Answer:
+        """Return one answer to a question, whatever its rank, with its evidence."""
+        scored = self.score([self.encode(question)])
+        entity = self.entities.find(answer)
+        name, rank = self.vocabulary.entities[entity], scored.rank(0, entity)
+        if rank is None:
+            raise TiterError(f"no earlier fact supports {name}")
+        value, probability = float(scored.scores[0, entity]), float(scored.probabilities[0, entity])
+        return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
+
+    def describe(self, edge: Edge, asked: int) -> PastFact:
+        """Return a fact in words, as seen from the time of a question."""
+        return past_fact(edge, asked, self.vocabulary, self.axis)
+
+    def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
+        vocabulary, (subject, relation, time) = self.vocabulary, question
+        asks_subject = bool(vocabulary.is_inverse(relation))
+        name = vocabulary.entities[subject]
+        return Forecast(
+            subject=None if asks_subject else name,
+            relation=vocabulary.relations[vocabulary.undirected(relation)],
+            object=name if asks_subject else None,
+            time=self.axis.label(time),
+            date=self.axis.words(time),
+            ahead=time - self.last_time,
+            horizon=horizon(time, self.history, self.axis),
+            answers=answers,
+            no_history=no_history,
+            caution=no_history_caution(name, time, self.axis) if no_history and answers else "",
+        )
+
+    def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
+        query = scored.queries[row : row + 1]
+        if bool(scored.by_relation[row]):
+            share, num_facts = float(scored.scores[row, entity]), int(self.history.popularity.num_facts(query))
+            return (Reason((), 1.0, relation_share(share, num_facts)),)
+        asked = int(query.time)
+        return tuple(
+            Reason(tuple(self.describe(edge, asked) for edge in item.path), item.share, item.note, item.count)
+            for item in grouped_evidence(self.model, query, entity, self.history, limit)
+        )

@@ -1,0 +1,52 @@
+"""Facts and time spans in words, as seen from the time of a question."""
+
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.forecasting.forecast import PastFact
+from titer.forecasting.wording.sentences import sentence
+from titer.graph.history import History
+from titer.models.base import Edge
+
+
+def past_fact(edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis) -> PastFact:
+    """Return the fact that a path walks along, in words.
+
+    Args:
+        edge: The fact in the direction of the path; its relation may be an inverse.
+        asked: The time step of the question.
+        vocabulary: The names of entities and relations.
+        axis: The calendar of the time steps.
+    """
+    fact = edge.forward(vocabulary)
+    names = vocabulary.entities[fact.subject], vocabulary.relations[fact.relation], vocabulary.entities[fact.object]
+    ago = axis.duration(asked - fact.time)
+    return PastFact(
+        *names,
+        time=axis.label(fact.time),
+        date=axis.words(fact.time),
+        ago=ago,
+        age=asked - fact.time,
+        sentence=f"{sentence(*names)} {axis.when(fact.time)}, {ago} before",
+        reversed=bool(vocabulary.is_inverse(edge.relation)),
+    )
+
+
+def horizon(asked: int, history: History, axis: TimeAxis) -> str:
+    """Say how far ahead of the known facts a question is."""
+    last = history.last_time or 0
+    if asked > last:
+        return f"{axis.duration(asked - last)} after the last known fact ({axis.words(last)})"
+    if asked <= history.first_time:
+        return f"not after the first known fact ({axis.words(history.first_time)}), so there is no history"
+    return f"within the data, which ends {axis.when(last)}; only facts before the question's time are used"
+
+
+def no_history_caution(name: str, asked: int, axis: TimeAxis) -> str:
+    """Say that the entity of a question has no fact before the question's time."""
+    return f"{name} has no fact before {axis.words(asked)}, so no fact about it supports these answers"
+
+
+def relation_share(share: float, num_facts: int) -> str:
+    """Say how often an entity was the answer to a relation so far."""
+    counted = f"{round(share * num_facts):,} of {num_facts:,} past facts" if num_facts > 1 else "the only past fact"
+    return f"the answer in {counted} with this relation"
