@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from titer import train
 from titer.cli.main import app
 from titer.data.dataset import Dataset
+from titer.forecasting.forecaster import Forecaster
 from titer.service.app import create_app
-from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
 from titer.training.config import Config
 
@@ -51,7 +51,7 @@ def test_the_page_about_the_service_shows_what_it_takes_and_gives(world_data: Da
     run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
     page = (ROOT / "docs/service.md").read_text(encoding="utf-8")
     examples = re.findall(r"```http\n(\w+) (\S+)\n(.*?)```\n\n```json\n(.*?)```", page, flags=re.DOTALL)
-    service = create_app(Knowledge(run, device="cpu"), Settings(token=SecretStr("secret")))
+    service = create_app(Forecaster.load(run, "cpu"), Settings(token=SecretStr("secret")))
     with TestClient(service, headers={"Authorization": "Bearer secret"}) as client:
         for method, path, body, shown in examples:
             given = client.request(method, path, content=body, headers={"Content-Type": "application/json"}).json()

@@ -14,10 +14,9 @@ from titer.data.dataset import Dataset
 from titer.data.dataset_folder import save_dataset
 from titer.data.split import split_by_fraction
 from titer.errors import NoEvidenceError
+from titer.forecasting.forecaster import Forecaster
 from titer.models.registry import BUILT_IN, model_class
-from titer.runs.run import Run
 from titer.service.app import create_app
-from titer.service.knowledge import Knowledge
 
 DAYS = 20
 WHOM = ("Aldoria", "hold talks with")
@@ -109,7 +108,7 @@ def test_its_report_is_whole(run: Path, tmp_path: Path):
 
 
 def test_the_service_answers_with_it(run: Path):
-    with TestClient(create_app(Knowledge(Run(run), device="cpu"))) as client:
+    with TestClient(create_app(Forecaster.load(run, "cpu"))) as client:
         assert client.get("/v1/model").json()["model"] == run.name
         asked = {"subject": WHOM[0], "relation": WHOM[1]}
         found = client.post("/v1/forecast", json={**asked, "top": 50, "explain": 2}).json()

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from titer.data.dataset import Dataset
+from titer.forecasting.forecaster import Forecaster
 from titer.runs.run import Run
 from titer.runs.train import train
-from titer.service.knowledge import Knowledge
 from titer.training.config import Config
 
 
@@ -15,5 +15,5 @@ def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ru
 
 
 @pytest.fixture
-def knowledge(trained: Run, tmp_path: Path) -> Knowledge:
-    return Knowledge(trained, store=f"sqlite:///{tmp_path / 'facts.db'}", device="cpu")
+def forecaster(trained: Run, tmp_path: Path) -> Forecaster:
+    return Forecaster.load(trained, "cpu", tmp_path / "facts.db")

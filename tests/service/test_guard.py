@@ -3,7 +3,6 @@
 import base64
 import json
 import logging
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -13,9 +12,9 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from titer.errors import ConfigError, StoreError
+from titer.forecasting.forecaster import Forecaster
 from titer.service.app import create_app
 from titer.service.guard import HEADERS
-from titer.service.knowledge import Knowledge
 from titer.service.server import read_settings
 from titer.service.settings import Settings
 
@@ -27,15 +26,15 @@ SMALL = 2000
 
 
 @pytest.fixture
-def client(knowledge: Knowledge) -> Iterator[TestClient]:
+def client(forecaster: Forecaster) -> Iterator[TestClient]:
     # Errors of the service must be answered, not raised, here as well.
-    with TestClient(create_app(knowledge, Settings(max_bytes=4 << 20))) as client:
+    with TestClient(create_app(forecaster, Settings(max_bytes=4 << 20))) as client:
         yield client
 
 
 @pytest.fixture
-def guarded(knowledge: Knowledge) -> Iterator[TestClient]:
-    with TestClient(create_app(knowledge, Settings(token=SecretStr(TOKEN)))) as client:
+def guarded(forecaster: Forecaster) -> Iterator[TestClient]:
+    with TestClient(create_app(forecaster, Settings(token=SecretStr(TOKEN)))) as client:
         yield client
 
 
@@ -89,11 +88,11 @@ class TestErrors:
         assert problem(response)["details"]
         assert len(response.content) < 5000
 
-    def test_an_unexpected_error_is_logged_and_reported_without_internals(self, client, knowledge, monkeypatch, caplog):
+    def test_an_unexpected_error_is_logged_and_hidden(self, client, forecaster, monkeypatch, caplog):
         def fail() -> None:
             raise RuntimeError("secret internals")
 
-        monkeypatch.setattr(knowledge, "forecaster", fail)
+        monkeypatch.setattr(forecaster, "refresh", fail)
         with caplog.at_level(logging.ERROR):
             for path, body in (("/v1/forecast", TALKS), ("/v1/explain", {**TALKS, "answer": "Drovia"})):
                 response = client.post(path, json=body)
@@ -105,11 +104,11 @@ class TestErrors:
         monkeypatch.undo()
         assert client.post("/v1/forecast", json=TALKS).status_code == 200
 
-    def test_an_unavailable_store_is_a_server_error_without_details(self, client, knowledge, monkeypatch, caplog):
+    def test_an_unavailable_store_is_a_server_error_without_details(self, client, forecaster, monkeypatch, caplog):
         def fail() -> None:
             raise StoreError("postgresql://admin@inside/facts cannot be used")
 
-        monkeypatch.setattr(knowledge, "forecaster", fail)
+        monkeypatch.setattr(forecaster, "refresh", fail)
         for response in (client.post("/v1/forecast", json=TALKS), client.get("/v1/model")):
             assert (response.status_code, problem(response)["code"]) == (503, "no_store")
             assert "admin" not in response.text
@@ -123,10 +122,9 @@ class TestSize:
     def test_a_list_with_many_mistakes_is_rejected_at_the_first(self, client: TestClient, item):
         one = json.dumps(item)
         body = ('{"questions": [' + ",".join([one] * ((4 << 20) // (len(one) + 2))) + "]}").encode()
-        started = time.perf_counter()
         response = client.post("/v1/forecast", content=body, headers=JSON)
         assert response.status_code == 422
-        assert time.perf_counter() - started < 3  # one by one, more than ten
+        assert len(problem(response)["details"]) == 1
 
     def test_the_total_number_of_explained_answers_is_bounded(self, client: TestClient):
         many = {"questions": [TALKS] * 100, "top": 50}
@@ -136,11 +134,11 @@ class TestSize:
         assert "at most 1000, not 5000" in problem(response)["message"]
 
     @pytest.mark.parametrize("path", ["/v1/forecast", "/v1/explain", "/v1/what-if", "/v1/facts", "/nowhere"])
-    def test_a_chunked_body_is_limited_in_size(self, knowledge: Knowledge, path: str):
+    def test_a_chunked_body_is_limited_in_size(self, forecaster: Forecaster, path: str):
         def pieces() -> Iterator[bytes]:
             yield from [b'{"relation": "'] + [b"x" * 1000] * 5 + [b'"}']
 
-        with TestClient(create_app(knowledge, Settings(max_bytes=SMALL))) as client:
+        with TestClient(create_app(forecaster, Settings(max_bytes=SMALL))) as client:
             response = client.post(path, content=pieces(), headers=JSON)
             if path == "/nowhere":  # no route reads the body
                 assert problem(response)["code"] == "not_found"
@@ -148,8 +146,8 @@ class TestSize:
                 assert (response.status_code, problem(response)["code"]) == (413, "too_large")
                 assert f'route="{path}",status="413"' in client.get("/metrics").text
 
-    def test_a_body_with_too_large_a_declared_length_is_not_read(self, knowledge: Knowledge):
-        with TestClient(create_app(knowledge, Settings(max_bytes=SMALL))) as client:
+    def test_a_body_with_too_large_a_declared_length_is_not_read(self, forecaster: Forecaster):
+        with TestClient(create_app(forecaster, Settings(max_bytes=SMALL))) as client:
             for length in (str(SMALL + 1), "9" * 100):
                 response = client.post("/v1/forecast", content=b"{}", headers={**JSON, "Content-Length": length})
                 assert (response.status_code, problem(response)["code"]) == (413, "too_large")
@@ -201,15 +199,15 @@ class TestRequests:
             sent = [(b"Authorization", password), *([(b"Content-Type", kind)] if kind else [])]
             assert guarded.post("/v1/facts", content=body, headers=sent).status_code == 422
 
-    def test_a_foreign_host_name_is_rejected(self, knowledge: Knowledge):
-        with TestClient(create_app(knowledge, Settings(local_only=True))) as client:
+    def test_a_foreign_host_name_is_rejected(self, forecaster: Forecaster):
+        with TestClient(create_app(forecaster, Settings(local_only=True))) as client:
             for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"):
                 assert client.get("/v1/model", headers={"Host": host}).status_code == 200, host
             for host in ("evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "["):
                 response = client.get("/v1/model", headers={"Host": host})
                 assert (response.status_code, problem(response)["code"]) == (403, "wrong_host"), host
             assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 200
-        with TestClient(create_app(knowledge, Settings(local_only=True, token=SecretStr("x")))) as client:
+        with TestClient(create_app(forecaster, Settings(local_only=True, token=SecretStr("x")))) as client:
             sent = {"Host": "behind.example", "Authorization": "Bearer x"}  # such as behind a proxy
             assert client.get("/v1/model", headers=sent).status_code == 200
 
@@ -230,14 +228,13 @@ class TestRequests:
         [
             ("/v1/model", None),
             ("/v1/entities", None),
-            ("/v1/relations", None),
             ("/v1/forecast", TALKS),
             ("/v1/explain", {**TALKS, "answer": "Drovia"}),
             ("/v1/what-if", TALKS),
             ("/v1/facts", {"facts": [FACT]}),
         ],
     )
-    def test_a_request_waiting_for_the_database_does_not_block_others(self, knowledge, monkeypatch, path, body):
+    def test_a_request_waiting_for_the_database_does_not_block_others(self, forecaster, monkeypatch, path, body):
         begun, free = Event(), Event()
 
         def wait(*_: object, **__: object) -> None:
@@ -246,9 +243,9 @@ class TestRequests:
             raise StoreError("gone after all")
 
         headers = {"Authorization": "Bearer x"}
-        with TestClient(create_app(knowledge, Settings(token=SecretStr("x"))), headers=headers) as client:
-            monkeypatch.setattr(knowledge, "forecaster", wait)
-            monkeypatch.setattr(knowledge, "add", wait)
+        with TestClient(create_app(forecaster, Settings(token=SecretStr("x"))), headers=headers) as client:
+            monkeypatch.setattr(forecaster, "refresh", wait)
+            monkeypatch.setattr("titer.service.facts.add_records", wait)
             with ThreadPoolExecutor(1) as other:
                 slow = other.submit(client.request, "POST" if body else "GET", path, json=body)
                 assert begun.wait(30)
@@ -257,8 +254,8 @@ class TestRequests:
                 assert slow.result().status_code == 503
             assert answered
 
-    def test_requests_beyond_the_limit_are_rejected(self, knowledge: Knowledge, monkeypatch):
-        app = create_app(knowledge, Settings(max_requests=1))
+    def test_requests_beyond_the_limit_are_rejected(self, forecaster: Forecaster, monkeypatch):
+        app = create_app(forecaster, Settings(max_requests=1))
         with TestClient(app) as client:
             seen = []
 
@@ -267,10 +264,10 @@ class TestRequests:
                 seen.append(client.get("/healthz"))
                 raise StoreError("enough")
 
-            monkeypatch.setattr(knowledge, "forecaster", ask_within)
-            client.get("/v1/relations")
+            monkeypatch.setattr(forecaster, "refresh", ask_within)
+            client.get("/v1/entities")
             busy, healthy = seen
             assert (busy.status_code, problem(busy)["code"]) == (503, "busy")
             assert healthy.status_code == 200
             monkeypatch.undo()
-            assert client.get("/v1/relations").status_code == 200
+            assert client.get("/v1/entities").status_code == 200

@@ -21,10 +21,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from titer.data.dataset import Dataset
+from titer.forecasting.forecaster import Forecaster
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.service.app import create_app
-from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
 from titer.training.config import Config
 
@@ -65,8 +65,8 @@ def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ru
 
 
 def application(run: Run, folder: Path, token: str | None) -> FastAPI:
-    knowledge = Knowledge(run, store=f"sqlite:///{folder / 'facts.db'}", device="cpu")
-    return create_app(knowledge, Settings(token=SecretStr(token)) if token else Settings())
+    forecaster = Forecaster.load(run, "cpu", folder / "facts.db")
+    return create_app(forecaster, Settings(token=SecretStr(token)) if token else Settings())
 
 
 @contextmanager

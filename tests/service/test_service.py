@@ -6,8 +6,8 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from titer.data.dataset import Dataset
+from titer.forecasting.forecaster import Forecaster
 from titer.service.app import create_app
-from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings
 
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
@@ -16,14 +16,14 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
-def client(knowledge: Knowledge) -> Iterator[TestClient]:
-    with TestClient(create_app(knowledge, Settings())) as client:
+def client(forecaster: Forecaster) -> Iterator[TestClient]:
+    with TestClient(create_app(forecaster, Settings())) as client:
         yield client
 
 
 @pytest.fixture
-def guarded(knowledge: Knowledge) -> Iterator[TestClient]:
-    with TestClient(create_app(knowledge, Settings(token=SecretStr(TOKEN)))) as client:
+def guarded(forecaster: Forecaster) -> Iterator[TestClient]:
+    with TestClient(create_app(forecaster, Settings(token=SecretStr(TOKEN)))) as client:
         client.headers["Authorization"] = f"Bearer {TOKEN}"
         yield client
 
@@ -172,8 +172,8 @@ class TestSafety:
         for path in ("/page/../app.py", "/page/%2e%2e/app.py", "/page/..%2fapp.py", "/page//etc/passwd", "/page/"):
             assert client.get(path).status_code in (404, 405), path
 
-    def test_a_body_that_is_too_large_is_turned_away(self, knowledge: Knowledge):
-        with TestClient(create_app(knowledge, Settings(max_bytes=2000))) as client:
+    def test_a_body_that_is_too_large_is_turned_away(self, forecaster: Forecaster):
+        with TestClient(create_app(forecaster, Settings(max_bytes=2000))) as client:
             response = client.post("/v1/forecast", json={**TALKS, "subject": "x" * 3000})
             assert response.status_code == 413
             assert error(response)["code"] == "too_large"
@@ -188,8 +188,8 @@ class TestSafety:
         assert error(client.get("/v1/forecast"))["code"] == "wrong_method"
         assert error(client.post("/v1/forecast", content=b"{", headers=JSON))["code"] == "not_json"
 
-    def test_a_request_that_takes_too_long_is_ended(self, knowledge: Knowledge):
-        with TestClient(create_app(knowledge, Settings(request_seconds=1e-6))) as client:
+    def test_a_request_that_takes_too_long_is_ended(self, forecaster: Forecaster):
+        with TestClient(create_app(forecaster, Settings(request_seconds=1e-6))) as client:
             response = client.post("/v1/forecast", json=TALKS)
             assert response.status_code == 503
             assert error(response)["code"] == "too_slow"

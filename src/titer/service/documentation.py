@@ -40,7 +40,7 @@ def documentation(openapi: dict[str, Any]) -> str:
     parts.append(el("p", "Every error is an ErrorOut: a code for programs, and a message that says what to do."))
     parts.append(_schema("ErrorOut", openapi["components"]["schemas"]))
     # A linked style sheet, since the content security policy forbids inline styles.
-    return document(f"{info['title']} API", el("link", rel="stylesheet", href="/page/shared.css"), *parts)
+    return document(f"{info['title']} API", el("link", rel="stylesheet", href="/page/style.css"), *parts)
 
 
 def _route(path: str, method: str, route: dict[str, Any], schemas: dict[str, Any]) -> list[Element]:

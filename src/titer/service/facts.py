@@ -1,7 +1,5 @@
 """The route that adds facts."""
 
-from functools import partial
-
 from fastapi import FastAPI, Request
 
 from titer.forecasting.forecaster import Forecaster
@@ -24,7 +22,8 @@ def add_fact_routes(app: FastAPI, forecaster: Forecaster, settings: Settings, te
             raise ProblemError(422, "too_much", f"a request may have at most {settings.max_facts:,} facts")
         rows = [fact.model_dump() for fact in sent.facts]
         batcher: Batcher = request.app.state.batcher
-        added = await batcher.write(partial(add_records, forecaster.fact_store, rows, backfill=sent.backfill))
+        # The store may be opened here, so even that is left to the writer's thread.
+        added = await batcher.write(lambda: add_records(forecaster.fact_store, rows, backfill=sent.backfill))
         telemetry.facts.inc(added.num_added)
         return AddedOut(
             added=added.num_added,

@@ -73,7 +73,9 @@ class Guard:
         except ProblemError as problem:
             return problem.response()
         except TimeoutError:
-            message = f"the request took longer than {self.settings.request_seconds:g} seconds; ask for less, or try again later"
+            message = (
+                f"the request took more than {self.settings.request_seconds:g} seconds; ask for less, or try later"
+            )
             late = ProblemError(503, "too_slow", message, {"Retry-After": "1"})
             return late.response() if not reply.begun else None
         except Exception:
@@ -122,7 +124,7 @@ class _Body:
         return part
 
     def _too_large(self) -> ProblemError:
-        return ProblemError(413, "too_large", f"a request body may have at most {self.max_bytes:,} bytes; split the request")
+        return ProblemError(413, "too_large", f"a body may have at most {self.max_bytes:,} bytes; split the request")
 
 
 class _Reply:

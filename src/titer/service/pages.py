@@ -14,9 +14,9 @@ MEDIA_TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript"}
 def add_pages(app: FastAPI) -> None:
     """Add the web page at / and the API reference at /docs to an app."""
     # Read once, so that no path from a request reaches the file system.
-    own = {file.name: file for file in files("titer.service").joinpath("page").iterdir()}
-    shared = {"shared.css": files("titer.drawing").joinpath("style.css")}
-    contents = {name: file.read_bytes() for name, file in {**own, **shared}.items() if _ending(name) in MEDIA_TYPES}
+    folders = files("titer.service").joinpath("page"), files("titer.drawing")
+    parts = [file for folder in folders for file in folder.iterdir()]
+    contents = {file.name: file.read_bytes() for file in parts if _ending(file.name) in MEDIA_TYPES}
 
     @app.get("/", include_in_schema=False)
     @app.get("/page/{name}", include_in_schema=False)

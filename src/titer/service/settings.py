@@ -24,13 +24,15 @@ class Settings(BaseSettings):
         default=False,
         description="Whether a service without a token accepts only requests for localhost.",
     )
-    max_questions: int = Field(default=256, ge=1, le=MAX_QUESTIONS, description="Maximum number of questions in a request.")
+    max_questions: int = Field(
+        default=256, ge=1, le=MAX_QUESTIONS, description="Maximum number of questions per request."
+    )
     max_answers: int = Field(default=100, ge=1, description="Maximum number of answers to a question.")
     max_evidence: int = Field(default=50, ge=0, description="Maximum number of reasons for an answer.")
     max_explained: int = Field(default=1000, ge=1, description="Maximum number of answers with evidence in a request.")
     max_facts: int = Field(default=10_000, ge=1, le=MAX_FACTS, description="Maximum number of facts in a request.")
     max_bytes: int = Field(default=4 << 20, ge=1024, description="Maximum size of a request body in bytes.")
     request_seconds: float = Field(default=30.0, gt=0, description="Maximum duration of a request in seconds.")
-    max_requests: int = Field(default=500, ge=1, description="Maximum number of concurrent requests; more are rejected.")
+    max_requests: int = Field(default=500, ge=1, description="Maximum number of requests at once; more are rejected.")
     batch_size: int = Field(default=64, ge=1, description="Maximum number of questions in a batch.")
     max_waiting: int = Field(default=4096, ge=1, description="Maximum number of queued questions; more are rejected.")

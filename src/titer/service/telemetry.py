@@ -14,7 +14,7 @@ class Telemetry:
             "titer_requests", "Requests by route and status.", ["route", "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "titer_request_seconds", "Duration of requests by route.", ["route"], buckets=SECONDS, registry=self.registry
+            "titer_request_seconds", "Duration by route.", ["route"], buckets=SECONDS, registry=self.registry
         )
         self.batch = Histogram(
             "titer_batch_questions",
