@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from rapidfuzz import fuzz, process, utils
-
 MIN_SCORE = 60.0
 """Similarity, in percent, below which a name is not worth suggesting."""
 
@@ -16,6 +14,10 @@ def suggest(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
         known: The names that exist.
         limit: How many to return at most.
     """
+    try:
+        from rapidfuzz import fuzz, process, utils
+    except ImportError:
+        return []  # A machine that runs from source may lack it; an error without suggestions is still clear.
     found = process.extract(
         name, known, scorer=fuzz.WRatio, processor=utils.default_process, limit=limit, score_cutoff=MIN_SCORE
     )
