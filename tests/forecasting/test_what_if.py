@@ -92,7 +92,7 @@ def test_what_moved_is_told_for_the_best_of_before_and_after(forecaster: Forecas
     text = str(found)
     assert "without: Caldera held talks with Drovia on 28 Jun 2023, 3 days before" in text
     assert "with:    Caldera held talks with Newland on 30 Jun 2023, 1 day before" in text
-    assert "new here: Newland" in text
+    assert "new entities: Newland" in text
     assert json.loads(json.dumps(found.to_dict()))["moves"][0]["rank_after"] == 1
 
 

@@ -1,4 +1,5 @@
 import re
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,9 +14,8 @@ from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.drawing.elements import el, table
 from titer.errors import TiterError
-from titer.models.base import Edge, Evidence
+from titer.forecasting.forecaster import Forecaster
 from titer.report.report import write_report
-from titer.report.timeline import LEFT, draw_evidence
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
@@ -78,25 +78,18 @@ def test_a_name_is_never_read_as_markup(tmp_path: Path):
     assert "&lt;script&gt;" in html
 
 
-def test_evidence_is_drawn_with_a_lane_for_each_entity_and_an_arc_for_each_fact(world_data: Dataset):
-    path = (Edge(0, 0, 1, 5), Edge(1, 1, 2, 3))
-    picture = draw_evidence(
-        [Evidence(path, 0.7), Evidence((), 0.3, "prior")], 0, 2, 9, world_data.vocabulary, world_data.axis
-    )
-    assert len(picture.findall("line[@class='lane']")) == 3
-    arcs = picture.findall("g")
-    assert len(arcs) == 2
-    assert all("before)" in (arc.findtext("title") or "") for arc in arcs)
-
-
-def test_what_is_written_beside_arcs_covers_neither_names_nor_other_words(world_data: Dataset):
-    old = [Evidence((Edge(0, 0, 1, day), Edge(1, 0, 2, day)), 0.1) for day in range(6)] * 2
-    picture = draw_evidence(old, 0, 2, 180, world_data.vocabulary, world_data.axis)
-    written = [(float(text.get("x") or 0), text.get("y")) for text in picture.findall("text[@class='relation']")]
-    assert len(written) == len({y for _, y in written}) == 2
-    assert all(x > LEFT for x, _ in written)
-    dates = [text.text for text in picture.findall("text") if text.get("text-anchor") == "middle"]
-    assert dates == ["1 Jan 2023"]  # that of the sixth would lie on top of it
+def test_a_report_gives_the_same_evidence_as_a_forecast(run: Run, tmp_path: Path):
+    write_report(run, tmp_path / "report.html", device="cpu", examples=1)
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    question = re.search(r"<h3>([^<]+) — ([^<]+) — ([^<]+), ([^<]+)</h3>", html)
+    assert question is not None
+    subject, relation, object, date = question.groups()
+    at = datetime.strptime(date, "%d %b %Y").date()
+    asked = Forecaster.load(run, "cpu").ask(subject, relation, object, at=at, top=1, explain=5)
+    reason = asked.answers[0].reasons[0]
+    assert f"<li>{reason.share:.0%}: {reason.text}</li>" in html
+    assert reason.facts[0].sentence in html
+    assert html.count('class="titer-timeline"') >= 2
 
 
 def test_text_and_elements_keep_their_order():

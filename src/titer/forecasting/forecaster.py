@@ -265,7 +265,7 @@ class Forecaster:
         predictor = self.refresh()
         if without or with_:
             predictor = predictor.on(Change.of(predictor, predictor.time_of(question), without, with_).after)
-        return predictor.explain(question, answer, limit)
+        return predictor.explain(predictor.encode(question), predictor.entities.find(answer), limit)
 
     def what_if(
         self,

@@ -111,10 +111,9 @@ class Predictor:
         return results
 
     @torch.inference_mode()
-    def explain(self, question: Question, answer: str, limit: int) -> Answer:
+    def explain(self, question: EncodedQuestion, entity: int, limit: int) -> Answer:
         """Return one answer to a question, whatever its rank, with its evidence."""
-        scored = self.score([self.encode(question)])
-        entity = self.entities.find(answer)
+        scored = self.score([question])
         name, rank = self.vocabulary.entities[entity], scored.rank(0, entity)
         if rank is None:
             raise TiterError(f"no earlier fact supports {name}")

@@ -1,59 +1,76 @@
-"""Single questions worth looking at: where a model was sure and right, and where it was sure and wrong."""
+"""Example questions of a report: the most confident right answers and the most confident wrong ones."""
 
 from xml.etree.ElementTree import Element
 
 import torch
 
 from titer.drawing.elements import el
-from titer.evaluation.evaluate import Evaluation, past_facts
-from titer.graph.history import History
-from titer.graph.queries import Queries
-from titer.models.base import Model
-from titer.report.timeline import draw_evidence
+from titer.errors import TiterError
+from titer.evaluation.evaluate import Evaluation
+from titer.forecasting.forecast import Answer, Forecast
+from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.picture import draw_evidence
+from titer.forecasting.predictor import EncodedQuestion, Predictor
+from titer.forecasting.question import Question
+from titer.forecasting.wording.render import evidence_lines
 
 MAX_EVIDENCE = 5
 
 
-@torch.inference_mode()
-def best_and_worst(model: Model, found: Evaluation, count: int) -> tuple[list[Element], list[Element]]:
-    """The surest right and the surest wrong top answers, at most one for each relation, with their evidence drawn."""
-    history = History(past_facts(found.dataset, found.split, found.protocol.past), found.dataset.vocabulary)
-    history = history.to(model.device)
-    right = [el("article", *_tell(model, found, row, history)) for row in _surest(found, count, right=True)]
-    wrong = [el("article", *_tell(model, found, row, history)) for row in _surest(found, count, right=False)]
-    return right, wrong
+def best_and_worst(forecaster: Forecaster, evaluation: Evaluation, count: int) -> tuple[list[Element], list[Element]]:
+    """Return the most confident right and wrong top answers with their evidence, at most one for each relation."""
+    predictor = forecaster.refresh()
+
+    def examples(*, right: bool) -> list[Element]:
+        rows = _most_confident(evaluation, count, right=right)
+        return [el("article", *_example(predictor, evaluation, row)) for row in rows]
+
+    return examples(right=True), examples(right=False)
 
 
-def _surest(found: Evaluation, count: int, *, right: bool) -> list[int]:
-    """Questions in order of how sure the model was, each of another relation."""
-    wanted = found.confidence.correct == right
-    order = torch.argsort(torch.where(wanted, found.confidence.probability, -1.0), descending=True, stable=True)
+def _most_confident(evaluation: Evaluation, count: int, *, right: bool) -> list[int]:
+    """Return query rows by descending confidence, each with another relation."""
+    wanted = evaluation.confidence.correct == right
+    confidence = torch.where(wanted, evaluation.confidence.probability, -1.0)
+    order = torch.argsort(confidence, descending=True, stable=True)
     chosen: dict[int, int] = {}
     for row in order[: int(wanted.sum())].tolist():
-        chosen.setdefault(int(found.queries.relation[row]), row)
+        chosen.setdefault(int(evaluation.queries.relation[row]), row)
         if len(chosen) == count:
             break
     return list(chosen.values())
 
 
-def _tell(model: Model, found: Evaluation, row: int, history: History) -> list[Element]:
-    """One question: what was asked, what was answered, what was true, and why."""
-    vocabulary, axis = found.dataset.vocabulary, found.dataset.axis
-    query: Queries = found.queries[row : row + 1].to(model.device)
-    subject, relation, time = int(query.subject), int(query.relation), int(query.time)
-    scores = model.score(query, history)[0]
-    top, true = int(scores.argmax()), int(found.answers[row])
-    known, asked = vocabulary.entities[subject], vocabulary.relations[vocabulary.undirected(relation)]
-    words = f"? — {asked} — {known}" if vocabulary.is_inverse(relation) else f"{known} — {asked} — ?"
-    sure = float(found.confidence.probability[row])
-    rank = found.ranks_under()[row]
-    answer = f"It said {vocabulary.entities[top]}, {sure:.1%} sure."
-    if top != true:
-        answer += f" One true answer is {vocabulary.entities[true]}, which it ranked {rank:,.0f}."
-    parts = [el("h3", f"{words}, {axis.words(time)}"), el("p", answer)]
-    for entity in dict.fromkeys([top, true]):
-        evidence = [item for item in model.explain(query, entity, history, MAX_EVIDENCE) if item.path]
-        if evidence:
-            parts.append(el("p", f"For {vocabulary.entities[entity]}:", class_="note"))
-            parts.append(draw_evidence(evidence, subject, entity, time, vocabulary, axis))
+def _example(predictor: Predictor, evaluation: Evaluation, row: int) -> list[Element]:
+    """Return one question, its top answer, a true answer, and the evidence for both."""
+    queries, true = evaluation.queries, int(evaluation.answers[row])
+    question = EncodedQuestion(int(queries.subject[row]), int(queries.relation[row]), int(queries.time[row]))
+    (forecast,) = predictor.forecasts(predictor.score([question]), top=1, explain=MAX_EVIDENCE)
+    heading = el("h3", str(Question(forecast.subject, forecast.relation, forecast.object, forecast.date)))
+    name = predictor.vocabulary.entities[true]
+    if not forecast.answers:
+        return [heading, el("p", f"No answer. A true answer is {name}.")]
+    top = forecast.answers[0]
+    words = f"Answer: {top.entity}, with a probability of {top.probability:.1%}."
+    if top.entity == name:
+        return [heading, el("p", words), *_evidence(forecast, top)]
+    words += f" A true answer is {name}, at filtered rank {evaluation.ranks_under()[row]:,.0f}."
+    parts = [heading, el("p", words), *_evidence(forecast, top)]
+    try:
+        parts += _evidence(forecast, predictor.explain(question, true, MAX_EVIDENCE))
+    except TiterError:
+        parts.append(el("p", f"No earlier fact supports {name}.", class_="note"))
     return parts
+
+
+def _evidence(forecast: Forecast, answer: Answer) -> list[Element]:
+    """Return the evidence for an answer as a picture and in words."""
+    lines = evidence_lines(answer.reasons)
+    if not lines:
+        return []
+    picture = draw_evidence(forecast, answer)
+    return [
+        el("p", f"Evidence for {answer.entity}:", class_="note"),
+        *([picture] if picture is not None else []),
+        el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines)),
+    ]

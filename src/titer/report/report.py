@@ -1,4 +1,4 @@
-"""The report of a run: one file that opens anywhere."""
+"""The report of a run: one HTML file that needs no other file and no network."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +10,8 @@ from titer.drawing.elements import document, el, table
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.metrics import Metrics
 from titer.files import write_text
-from titer.models.base import Model
+from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.picture import timeline_style
 from titer.report.questions import best_and_worst
 from titer.runs.run import Run
 from titer.toml import to_toml
@@ -20,19 +21,28 @@ METRICS = ["questions", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
 
 
 def write_report(run: Run, out: Path, *, split: str = "test", device: str = "auto", examples: int = 4) -> None:
-    """Measure a run on a split and write all there is to say about it into one HTML file."""
-    model = run.load_model(device)
-    found = evaluate(model, run.dataset, split)
+    """Evaluate a run on a split and write the results into one HTML file.
+
+    Args:
+        run: The run.
+        out: The file to write.
+        split: The split to evaluate on: ``"valid"`` or ``"test"``.
+        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
+        examples: How many right and how many wrong answers to show with their evidence.
+    """
+    # The evaluation knows no added facts, so the examples do not use them either.
+    forecaster = Forecaster(run.load_model(device), run.dataset)
+    found = evaluate(forecaster.model, run.dataset, split)
     title = f"{run.config.model_name} on {run.dataset.name}"
     page = document(
         title,
-        el("style", files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8")),
+        el("style", files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8") + timeline_style()),
         el("h1", title),
-        el("p", f"Measured on the {split} split. {found.protocol}.", class_="note"),
+        el("p", f"Evaluated on the {split} split. {found.protocol}.", class_="note"),
         *_metrics(found),
         *_calibration(found),
         *_breakdown(found),
-        *_examples(model, found, examples),
+        *_examples(forecaster, found, examples),
         *_training(run),
         *_data(Summary.of(run.dataset)),
         el("h2", "Settings"),
@@ -44,11 +54,11 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
 def _metrics(found: Evaluation) -> list[Element]:
     rows = {"all": found.metrics()}
     rows |= {f"asking for the {name}": metrics for name, metrics in found.by_direction().items()}
-    names = {"seen": "with seen entities only", "unseen": "with an entity that training never saw"}
+    names = {"seen": "with seen entities only", "unseen": "with an unseen entity"}
     rows |= {names[name]: metrics for name, metrics in found.by_unseen().items()}
     rows |= {f"all, convention {name}": metrics for name, metrics in found.other_conventions().items()}
     return [
-        el("h2", "How good it is"),
+        el("h2", "Metrics"),
         table(["", *METRICS], [[name, *_cells(metrics)] for name, metrics in rows.items()]),
     ]
 
@@ -56,7 +66,7 @@ def _metrics(found: Evaluation) -> list[Element]:
 def _calibration(found: Evaluation) -> list[Element]:
     error = found.confidence.expected_calibration_error()
     return [
-        el("h2", "How sure it is"),
+        el("h2", "Calibration"),
         el("p", f"Expected calibration error {error:.2%}, at a temperature of {found.temperature:.3g}."),
         reliability(found.confidence.bins()),
     ]
@@ -66,7 +76,7 @@ def _breakdown(found: Evaluation) -> list[Element]:
     relations = sorted(found.by_relation().items(), key=lambda item: -item[1].queries)
     times = list(found.by_time().items())
     parts: list[Element] = [
-        el("h2", "Where it is good, and when"),
+        el("h2", "Results by relation and time"),
         table(
             ["relation", "", *METRICS],
             [[name, bar(metrics.mrr), *_cells(metrics)] for name, metrics in relations[:MAX_RELATIONS]],
@@ -81,14 +91,15 @@ def _breakdown(found: Evaluation) -> list[Element]:
     return parts
 
 
-def _examples(model: Model, found: Evaluation, count: int) -> list[Element]:
-    best, worst = best_and_worst(model, found, count)
-    silent = [] if model.explains() else [el("p", f"Why, it does not say: {model.name} has no evidence to show.")]
+def _examples(forecaster: Forecaster, found: Evaluation, count: int) -> list[Element]:
+    model = forecaster.model
+    best, worst = best_and_worst(forecaster, found, count)
+    note = [] if model.explains() else [el("p", f"The model {model.name} gives no evidence for its answers.")]
     return [
-        el("h2", "Right, and sure of it"),
-        *silent,
+        el("h2", "Most confident right answers"),
+        *note,
         *(best or [el("p", "No top answer was right.")]),
-        el("h2", "Wrong, and sure of it"),
+        el("h2", "Most confident wrong answers"),
         *(worst or [el("p", "No top answer was wrong.")]),
     ]
 
@@ -96,9 +107,9 @@ def _examples(model: Model, found: Evaluation, count: int) -> list[Element]:
 def _training(run: Run) -> list[Element]:
     rows = [row for row in run.log_rows if "epoch" in row]
     if not rows:
-        return [el("h2", "How it learned"), el("p", "By counting: there were no epochs.")]
+        return [el("h2", "Training"), el("p", "The model is not trained by gradients, so there were no epochs.")]
     ends = f"epoch {rows[0]['epoch']}", f"epoch {rows[-1]['epoch']}"
-    parts = [el("h2", "How it learned")]
+    parts = [el("h2", "Training")]
     for key, colour, scale, title in (
         ("reward", "first", 1, "Reward"),
         ("loss", "first", 1, "Loss"),
@@ -115,13 +126,13 @@ def _data(summary: Summary) -> list[Element]:
     rows = [
         ["checksum", about["checksum"]],
         ["time", f"{about['first']} to {about['last']}, {about['timestamps']:,} steps with facts"],
-        ["facts to train, to validate, to test", " / ".join(f"{about[name]:,}" for name in ("train", "valid", "test"))],
+        ["training, validation and test facts", " / ".join(f"{about[name]:,}" for name in ("train", "valid", "test"))],
         ["entities and relations", f"{about['entities']:,} and {about['relations']:,}"],
-        ["test facts with an entity that training never saw", f"{about['unseen']['share']:.1%}"],
+        ["test facts with an unseen entity", f"{about['unseen']['share']:.1%}"],
     ]
     busiest = [[name, f"{count:,}"] for name, count in summary.busiest_entities(10)]
     return [
-        el("h2", "What it knows"),
+        el("h2", "Dataset"),
         table(["dataset", about["name"]], rows, numbers_from=9),
         el("h3", "Entities with the most facts"),
         table(["entity", "facts"], busiest),
