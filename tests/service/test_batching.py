@@ -218,7 +218,7 @@ def test_a_general_failure_reaches_every_client_and_the_service_recovers(forecas
             with pytest.raises(type(error)):
                 await batcher.ask(QUESTIONS, 1, 0)
             with pytest.raises(type(error)):
-                await batcher.alone(forecaster.forecaster)
+                await batcher.alone(lambda: forecaster.ask_many(QUESTIONS))
             forecaster.error = None
             assert len(await batcher.ask(QUESTIONS, 1, 0)) == len(QUESTIONS)
 

@@ -71,7 +71,7 @@ def ask(page: Page, service: Service) -> None:
 
 def ask_why(page: Page, service: Service) -> None:
     page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&answer=Drovia")
-    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
+    expect(page.locator("#explained")).to_contain_text("Why Drovia?")
 
 
 def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Service):
@@ -102,7 +102,7 @@ def test_text_typed_before_the_first_response_is_kept(page: Page, service: Servi
 def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, service: Service):
     ask(page, service)
     page.get_by_role("button", name=re.compile("Lumeria")).click()
-    expect(page.locator("#whose")).to_contain_text("Why Lumeria?")
+    expect(page.locator("#explained")).to_contain_text("Why Lumeria?")
     facts = page.locator("#timeline .fact")
     assert facts.count() >= 5
     assert page.locator("#timeline .relation").count() >= 2
@@ -142,13 +142,13 @@ def test_keyboard_focus_is_kept(page: Page, service: Service):
     here = page.locator("#answers").get_by_role("button", name=re.compile("Drovia"))
     here.focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
+    expect(page.locator("#explained")).to_contain_text("Why Drovia?")
     expect(here).to_be_focused()
     facts = page.locator("#timeline .fact")
     facts.last.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#changes")).to_contain_text("Without:")
-    expect(page.locator("#whose")).to_be_focused()  # the fact itself is gone
+    expect(page.locator("#explained")).to_be_focused()  # the fact itself is gone
     page.get_by_role("button", name="Put it back").focus()
     page.keyboard.press(" ")
     expect(page.locator("#changes")).to_be_empty()
@@ -168,11 +168,11 @@ def test_a_removed_fact_moves_the_answers_and_can_be_restored_and_linked(
 ):
     ask(page, service)
     page.get_by_role("button", name=re.compile("Drovia")).click()
-    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
-    before = page.locator("#whose").text_content()
+    expect(page.locator("#explained")).to_contain_text("Why Drovia?")
+    before = page.locator("#explained").text_content()
     page.locator("#timeline .fact").last.click()
     expect(page.locator("#changes")).to_contain_text("Without: Aldoria")
-    expect(page.locator("#whose")).not_to_have_text(before or "")
+    expect(page.locator("#explained")).not_to_have_text(before or "")
     changed = page.locator("#answers").inner_text()
     other = browser.new_page()
     other.goto(page.url)
@@ -180,7 +180,7 @@ def test_a_removed_fact_moves_the_answers_and_can_be_restored_and_linked(
     assert other.locator("#answers").inner_text() == changed
     other.close()
     page.get_by_role("button", name="Put it back").click()
-    expect(page.locator("#whose")).to_have_text(before or "")
+    expect(page.locator("#explained")).to_have_text(before or "")
     page.go_back()
     expect(page.locator("#changes")).to_contain_text("Without: Aldoria")
 
@@ -226,7 +226,7 @@ def test_markup_in_names_is_shown_as_text(page: Page, tmp_path: Path):
         page.get_by_label("Relation").fill("meets <img src=x onerror=alert(1)>")
         page.get_by_role("button", name="Ask").click()
         page.get_by_role("button", name=re.compile("plain <b>")).click()
-        expect(page.locator("#whose")).to_contain_text("plain <b>")
+        expect(page.locator("#explained")).to_contain_text("plain <b>")
         expect(page.locator("#asked")).to_contain_text(EVIL)
         assert page.title() == "titer"
         assert page.locator("main script, main img, #answers b").count() == 0
@@ -245,7 +245,7 @@ def test_an_unreachable_service_is_reported(page: Page, world_data: Dataset, tmp
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, service: Service, scheme):
     page = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&answer=Drovia")
-    expect(page.locator("#whose")).to_contain_text("Why Drovia?")
+    expect(page.locator("#explained")).to_contain_text("Why Drovia?")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
     assert dark == (scheme == "dark")
