@@ -77,7 +77,7 @@ def test_it_answers_what_if_and_a_file_of_questions(run: Path, tmp_path: Path):
     titer("forecast", run, "--file", questions, "--out", answers, "--top", "2")
     assert len(answers.read_text().splitlines()) == 4
     said = titer("forecast", run, *WHOM, "--at", "2023-01-21", "--with", EARLIER.format("Newcomer"))
-    assert "new here: Newcomer" in said
+    assert "new entities: Newcomer" in said
 
 
 def test_facts_that_are_added_count_and_may_name_new_entities(run: Path, tmp_path: Path):

@@ -47,7 +47,7 @@ def test_what_if_shows_what_moved(run: Path):
     ]
     shown = titer(*words, "--explain")
     assert "without: Caldera held talks with Drovia on 28 Jun 2023, 3 days before" in shown
-    assert "new here: Newland" in shown
+    assert "new entities: Newland" in shown
     assert "Caldera held talks with Newland on 30 Jun 2023, 1 day before" in shown
     found = json.loads(titer(*words, "--json"))
     assert [fact["subject"] for fact in found["with"]] == ["Caldera", "Newland"]

@@ -1,4 +1,4 @@
-"""HTML and SVG as trees, so that no name from the data is ever read as markup."""
+"""HTML and SVG as element trees, so that no name from the data is ever read as markup."""
 
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, tostring
@@ -7,7 +7,13 @@ Child = Element | str
 
 
 def el(tag: str, *children: Child, **attributes: object) -> Element:
-    """An element; ``class_`` stands for class, and underscores for hyphens."""
+    """Return an element.
+
+    Args:
+        tag: The name of the element.
+        children: Elements and text, in order.
+        attributes: Its attributes. ``class_`` becomes ``class``, and other underscores become hyphens.
+    """
     node = Element(tag, {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()})
     for child in children:
         if isinstance(child, Element):
@@ -20,18 +26,30 @@ def el(tag: str, *children: Child, **attributes: object) -> Element:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Child]], numbers_from: int = 1) -> Element:
-    """A table whose columns hold numbers from some column on."""
+    """Return a table.
+
+    Args:
+        headers: The header row.
+        rows: The other rows.
+        numbers_from: The first column that is aligned to the right, as numbers are; all later ones are, too.
+    """
 
     def cells(tag: str, row: Sequence[Child]) -> Element:
         return el("tr", *(el(tag, cell, class_="number" if i >= numbers_from else "") for i, cell in enumerate(row)))
 
     body = el("tbody", *(cells("td", row) for row in rows))
-    # Wide tables scroll by themselves, not with the whole page.
+    # A wide table scrolls in its own box, not with the page.
     return el("div", el("table", el("thead", cells("th", headers)), body), class_="wide")
 
 
 def document(title: str, style: Element, *body: Child) -> str:
-    """A whole page; ``style`` is a style element, or a link to one."""
+    """Return a complete HTML document.
+
+    Args:
+        title: The title of the page.
+        style: A style element, or a link to a style sheet.
+        body: The content.
+    """
     head = el(
         "head",
         el("meta", charset="utf-8"),

@@ -1,1 +1,1 @@
-"""From a question in words to ranked answers with evidence."""
+"""Questions in words, ranked answers with evidence."""

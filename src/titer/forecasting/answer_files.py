@@ -1,4 +1,4 @@
-"""Many answers into a file."""
+"""Files of answers."""
 
 import json
 from collections.abc import Callable, Generator, Iterable
@@ -20,19 +20,26 @@ CSV_SCHEMA = SCHEMA.set(EVIDENCE, pa.field("evidence", pa.string()))
 
 
 def check_can_write(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse a format that nobody knows, and a place that is taken."""
+    """Raise an error if the format of a file is unknown, or if the file exists and may not be overwritten."""
     if path.suffix.lower() not in WRITERS:
-        raise TiterError(f"{path}: cannot tell the format from {path.suffix!r}; known are {', '.join(WRITERS)}")
+        raise TiterError(f"{path}: unknown format {path.suffix!r}; known are {', '.join(WRITERS)}")
     if path.is_dir():
-        raise TiterError(f"{path} is a folder")
+        raise TiterError(f"{path} is a directory")
     if path.exists() and not overwrite:
-        raise TiterError(f"{path} already exists; choose another place or pass --overwrite")
+        raise TiterError(f"{path} already exists; choose another path or pass --overwrite")
 
 
 def write_answers(results: Iterable[Forecast | Unanswered], path: Path, *, overwrite: bool = False) -> None:
-    """Write results as they come, a row for every answer; the file appears when all of them are there.
+    """Write results to a file while they arrive, one row for every answer. The file appears when all are written.
 
-    CSV, JSON lines and Parquet, by the file's ending. In CSV, which has no lists, evidence is JSON text.
+    Args:
+        results: Forecasts, and questions that could not be answered.
+        path: The file. Its suffix selects the format: ``.csv``, ``.jsonl``, ``.ndjson`` or ``.parquet``. In CSV, which
+            has no lists, evidence is JSON text.
+        overwrite: Whether to replace an existing file.
+
+    Raises:
+        TiterError: The format is unknown, or the file exists.
     """
     check_can_write(path, overwrite=overwrite)
     with atomic_path(path) as temporary, WRITERS[path.suffix.lower()](temporary) as write:
@@ -61,7 +68,7 @@ def _json_lines(path: Path) -> Generator[Write]:
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same with evidence as text."""
+    """Return the batch with its evidence as JSON text."""
     evidence = batch.column(EVIDENCE).to_pylist()
     text = [json.dumps(item, ensure_ascii=False) if item else None for item in evidence]
     columns = [*batch.columns]

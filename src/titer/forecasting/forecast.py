@@ -10,6 +10,7 @@ from titer.errors import TiterError
 from titer.forecasting.question import Question
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
     from titer.forecasting.picture import Picture
@@ -162,6 +163,11 @@ class Forecast:
 
         return as_text(self)
 
+    def _repr_html_(self) -> str:
+        from titer.forecasting.wording.html import as_html
+
+        return as_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary for JSON."""
         return {**vars(self), "answers": [answer.to_dict() for answer in self.answers]}
@@ -174,6 +180,18 @@ class Forecast:
         from titer.forecasting.tables import to_table
 
         return to_table([self])
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a pandas data frame with one row for every answer.
+
+        See ``titer.forecasting.tables.to_pandas`` for many forecasts in one data frame.
+
+        Raises:
+            MissingPackageError: pandas is not installed.
+        """
+        from titer.forecasting.tables import to_pandas
+
+        return to_pandas([self])
 
     def plot(self, rank: int = 1) -> "Picture":
         """Draw the evidence for one answer on a time line.

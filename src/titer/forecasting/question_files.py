@@ -1,4 +1,4 @@
-"""Many questions from a file."""
+"""Files of questions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,18 +17,26 @@ BLOCK_BYTES = 1 << 20
 
 
 def read_questions(path: Path) -> Iterator[Question | Unanswered]:
-    """The questions of a CSV, JSON-lines, Parquet or Feather file, in order, some at a time.
+    """Read questions from a CSV, JSON-lines, Parquet or Feather file.
 
-    It has the columns ``relation``, ``subject`` or ``object`` or both, and perhaps ``time``. What is asked for is
-    empty or ``?``; a question without a time is about the step after the last known fact. A row that cannot be read
-    comes as unanswered.
+    The file has a column ``relation``, a column ``subject`` or ``object`` or both, and optionally ``time``. What a
+    question asks for is empty or ``?``. A question without a time is about the step after the last known fact.
+
+    Args:
+        path: The file.
+
+    Returns:
+        An iterator over the questions in the order of the file. A row that cannot be read yields an ``Unanswered``.
+
+    Raises:
+        DataError: The file does not exist, has an unknown format, or lacks a column.
     """
     source = open_source(path)
     return _questions(source, _columns(source))
 
 
 def count_rows(path: Path) -> int:
-    """About how many questions a file has, for those who wait."""
+    """Return approximately how many questions a file has, for a progress bar."""
     if isinstance(open_source(path), ArrowFile) and path.suffix.lower() == ".parquet":
         return pq.read_metadata(path).num_rows
     with pa.input_stream(str(path), compression="detect") as stream:
@@ -36,13 +44,14 @@ def count_rows(path: Path) -> int:
 
 
 def _columns(source: Source) -> dict[str, str]:
-    """Which column of the file holds what."""
-    present = {name.casefold(): name for name in reversed(source.columns)}
+    """Return the name of the column for each part of a question."""
+    columns = source.columns
+    present = {name.casefold(): name for name in reversed(columns)}
     found = {part: present[part] for part in COLUMNS if part in present}
     if "relation" not in found or not {"subject", "object"} & set(found):
         raise DataError(
             f"{source.path}: questions need a column 'relation' and a column 'subject' or 'object'; "
-            f"the file has {', '.join(source.columns)}"
+            f"the file has {', '.join(columns)}"
         )
     return found
 
@@ -61,7 +70,7 @@ def _questions(source: Source, columns: dict[str, str]) -> Iterator[Question | U
 
 
 def _of_batch(batch: Batch, columns: dict[str, str]) -> Iterator[Question]:
-    """The questions of some rows; each distinct value is decoded once."""
+    """Yield the questions of a batch of rows; each distinct value is decoded once."""
     parts = {}
     for part, name in columns.items():
         column = batch.columns[name]

@@ -1,4 +1,4 @@
-"""Scores of a batch of questions, and who is best by them."""
+"""Scores of a batch of queries, and the ranking by them."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,17 @@ from titer.models.base import UNREACHED, Model
 
 @dataclass(frozen=True)
 class Scored:
-    """What a model says about a batch of questions."""
+    """The scores and probabilities of all entities as answers to a batch of queries."""
 
     queries: Queries
     scores: Tensor  # (queries, entities)
     probabilities: Tensor  # (queries, entities)
-    has_past: Tensor  # (queries,) whether anything is known of the subject before the question
-    by_relation: Tensor  # (queries,) whether the scores are the relation's past answers, and not the model's
+    has_past: Tensor  # (queries,) whether the subject has an earlier fact
+    by_relation: Tensor  # (queries,) whether the relation's past answers replace the model's scores
 
     def best(self, top: int) -> Tensor:
-        """The best answers, best first; of equally good ones the first in the vocabulary. (queries, top)"""
-        # Scores are ordered like these integers; with the entity behind it no two of them are equal.
+        """Return the best answers, best first; ties are in the order of the vocabulary. (queries, top)"""
+        # These integers have the order of the scores. With the entity in the low bits, no two are equal.
         bits = (self.scores.float() + 0.0).view(torch.int32).long()
         order = torch.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
         last = self.scores.shape[1] - 1
@@ -31,7 +31,7 @@ class Scored:
         return unique.topk(min(top, last + 1), dim=1).indices
 
     def rank(self, row: int, entity: int) -> int | None:
-        """The rank of one entity as the answer to one question; none if nothing speaks for it."""
+        """Return the rank of one entity as the answer to one query; None if the model does not consider it."""
         scores = self.scores[row]
         own = scores[entity]
         if float(own) == UNREACHED:
@@ -41,16 +41,16 @@ class Scored:
 
 @torch.inference_mode()
 def score(model: Model, queries: Queries, history: History) -> Scored:
-    """Let the model score questions; those that it has nothing to say about are answered by their relation.
+    """Score all entities with the model, or by the past answers of the relation where the model has no candidate.
 
-    An agent that walks from fact to fact cannot leave an entity without facts. What is left then is how often each
-    entity has been the answer to the relation so far: in n of N facts, which makes n / (N + 1) a probability, with
-    something left for those who never were.
+    A model that walks from fact to fact has no candidate for an entity without facts. The score is then the share of
+    the relation's past facts that have the entity as their answer. With n of N facts, the probability is n / (N + 1),
+    which leaves some probability for entities that were never an answer.
     """
     queries = queries.to(model.device)
     scores = model.score(queries, history)
     if bool(torch.isnan(scores).any()):
-        raise TiterError(f"{model.name} scored some answers as NaN; nothing can be ranked by that")
+        raise TiterError(f"{model.name} returned NaN scores, which cannot be ranked")
     probabilities = model.probabilities(scores)
     has_past = history.count_before(queries.subject, queries.time) > 0
     reached = (scores > UNREACHED).sum(dim=1) - (scores.gather(1, queries.subject[:, None])[:, 0] > UNREACHED).long()

@@ -1,13 +1,18 @@
-"""Forecasts as Arrow tables: a row for every answer."""
+"""Forecasts as Arrow tables and pandas data frames: one row for every answer."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from titer.errors import MissingPackageError
 from titer.forecasting.forecast import NO_ANSWER, Forecast, Reason, Unanswered
 
-ROWS = 1 << 14
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUM_ROWS = 1 << 14
 """Rows in a batch, unless a single question has more answers."""
 FACT = pa.struct([(name, pa.string()) for name in ("subject", "relation", "object", "time")])
 EVIDENCE = pa.list_(
@@ -15,7 +20,7 @@ EVIDENCE = pa.list_(
 )
 SCHEMA = pa.schema(
     [
-        ("question", pa.int64()),  # its place among the questions, from 1
+        ("question", pa.int64()),  # number of the question, from 1
         ("subject", pa.string()),
         ("relation", pa.string()),
         ("object", pa.string()),
@@ -33,12 +38,38 @@ SCHEMA = pa.schema(
 
 
 def to_table(results: Iterable[Forecast | Unanswered]) -> pa.Table:
-    """All results as one table. A question without an answer has one row, which says why."""
+    """Return all results as one Arrow table.
+
+    Args:
+        results: Forecasts, and questions that could not be answered.
+
+    Returns:
+        A table with one row for every answer. A question without an answer has one row with the reason in ``error``.
+    """
     return pa.Table.from_batches(record_batches(results), SCHEMA)
 
 
-def record_batches(results: Iterable[Forecast | Unanswered], num_rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """The same in batches, so that there may be more results than memory."""
+def to_pandas(results: Iterable[Forecast | Unanswered]) -> "pd.DataFrame":
+    """Return all results as one pandas data frame.
+
+    Args:
+        results: Forecasts, and questions that could not be answered.
+
+    Returns:
+        A data frame with the rows and columns of ``to_table``.
+
+    Raises:
+        MissingPackageError: pandas is not installed.
+    """
+    try:
+        import_module("pandas")
+    except ImportError:
+        raise MissingPackageError("data frames need pandas, which is not installed; run: pip install pandas") from None
+    return to_table(results).to_pandas()
+
+
+def record_batches(results: Iterable[Forecast | Unanswered], num_rows: int = NUM_ROWS) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``to_table`` in batches, for more results than fit into memory."""
     rows: list[tuple[Any, ...]] = []
     for number, result in enumerate(results, start=1):
         rows += _rows(number, result)
@@ -56,7 +87,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def _rows(number: int, result: Forecast | Unanswered) -> Iterator[tuple[Any, ...]]:
-    """The rows of one result, in the order of the columns."""
+    """Yield the rows of one result, in the order of the columns."""
     if isinstance(result, Unanswered):
         yield (number, result.subject, result.relation, result.object, result.time, *[None] * 7, result.error)
         return

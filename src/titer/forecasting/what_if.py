@@ -63,6 +63,11 @@ class WhatIf:
 
         return what_if_as_text(self)
 
+    def _repr_html_(self) -> str:
+        from titer.forecasting.wording.html import what_if_as_html
+
+        return what_if_as_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary for JSON."""
         return {

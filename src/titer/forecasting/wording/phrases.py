@@ -1,10 +1,10 @@
-"""How relations of known datasets are said in a sentence about the past.
+"""Past-tense phrases for the relations of known datasets.
 
-The object follows the phrase, or stands where ``{}`` is. A relation that is not here is shown as it is written.
+The object follows the phrase, or replaces ``{}`` in it. A relation without a phrase is displayed as it is written.
 """
 
 PHRASES = {
-    # What data of one's own is likely to say.
+    # Verbs that are likely in a user's own data.
     "acquire": "acquired",
     "attack": "attacked",
     "buy": "bought",
@@ -15,7 +15,7 @@ PHRASES = {
     "sanction": "sanctioned",
     "support": "supported",
     "visit": "visited",
-    # The small world.
+    # The synthetic dataset small-world.
     "hold talks with": "held talks with",
     "brief": "briefed",
     "reject accusation by": "rejected an accusation by",
@@ -26,7 +26,7 @@ PHRASES = {
     "grant licence to": "granted a licence to",
     "write to": "wrote to",
     "meet informally": "met {} informally",
-    # ICEWS14 and ICEWS18: the relations behind 95 of 100 facts.
+    # ICEWS14 and ICEWS18: the relations of 95 % of the facts.
     "make statement": "made a statement to",
     "consult": "consulted",
     "make an appeal or request": "made an appeal or request to",

@@ -1,0 +1,75 @@
+"""Forecasts and what-ifs as HTML for notebooks."""
+
+from importlib.resources import files
+from xml.etree.ElementTree import Element, tostring
+
+from titer.drawing.elements import Child, el, table
+from titer.forecasting.forecast import NO_ANSWER, Forecast, Reason
+from titer.forecasting.what_if import Move, WhatIf
+from titer.forecasting.wording.render import evidence_lines
+
+
+def as_html(forecast: Forecast) -> str:
+    """Return the question, a table of the answers, and their evidence."""
+    explained = any(answer.reasons for answer in forecast.answers)
+    rows: list[list[Child]] = [
+        [
+            str(answer.rank),
+            f"{answer.probability:.1%}",
+            _bar(answer.probability),
+            answer.entity,
+            *([_evidence(answer.reasons)] if explained else []),
+        ]
+        for answer in forecast.answers
+    ]
+    header = ["rank", "probability", "", "answer", *(["evidence"] if explained else [])]
+    return _page(forecast, *_answers(header, rows, numbers=2))
+
+
+def what_if_as_html(result: WhatIf) -> str:
+    """Return the question, the change of the history, and a table of how the answers moved."""
+    changes = [
+        *(el("li", f"without: {fact}") for fact in result.without),
+        *(el("li", f"with: {fact}") for fact in result.with_),
+        *([el("li", f"new entities: {', '.join(result.new_entities)}")] if result.new_entities else []),
+    ]
+    reasons = {answer.entity: answer.reasons for answer in result.after.answers}
+    explained = any(reasons.values())
+    rows: list[list[Child]] = [
+        [*_cells(move), move.entity, *([_evidence(reasons.get(move.entity, ()))] if explained else [])]
+        for move in result.moves
+    ]
+    header = ["rank", "before", "probability", "before", "answer", *(["evidence"] if explained else [])]
+    return _page(result.after, *([el("ul", *changes)] if changes else []), *_answers(header, rows, numbers=4))
+
+
+def _page(forecast: Forecast, *parts: Element) -> str:
+    style = files("titer.drawing").joinpath("notebook.css").read_text(encoding="utf-8")
+    notes = [note for note in (forecast.horizon, forecast.caution) if note]
+    heading = [el("h4", forecast.question), *(el("p", f"{note[0].upper()}{note[1:]}.") for note in notes)]
+    page = el("div", el("style", style), *heading, *parts, class_="titer-result")
+    return tostring(page, encoding="unicode", method="html")
+
+
+def _answers(header: list[str], rows: list[list[Child]], numbers: int) -> list[Element]:
+    if not rows:
+        return [el("p", f"No answer: {NO_ANSWER}.")]
+    made = table(header, rows, numbers_from=len(header))
+    for row in made.iter("tr"):
+        for cell in row[:numbers]:
+            cell.set("class", "number")
+    return [made]
+
+
+def _cells(move: Move) -> list[str]:
+    ranks = ("–" if rank is None else str(rank) for rank in (move.rank_after, move.rank_before))
+    return [*ranks, *(f"{value:.1%}" for value in (move.probability_after, move.probability_before))]
+
+
+def _bar(share: float) -> Element:
+    return el("div", el("div", style=f"width: {100 * share:.1f}%"), class_="bar")
+
+
+def _evidence(reasons: tuple[Reason, ...]) -> Child:
+    lines = evidence_lines(reasons)
+    return el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines)) if lines else ""
