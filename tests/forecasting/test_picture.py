@@ -1,6 +1,5 @@
 """The evidence for an answer, drawn on a timeline."""
 
-from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
@@ -10,7 +9,7 @@ from titer.drawing.timeline import LEFT, MAX_LETTERS
 from titer.errors import TiterError
 from titer.forecasting.forecast import Answer, Forecast, PastFact, Reason
 from titer.forecasting.forecaster import Forecaster
-from titer.forecasting.picture import evidence_svg
+from titer.forecasting.picture import Picture, draw_evidence
 
 
 def fact(subject: str, relation: str, object: str, age: int, *, reversed: bool = False) -> PastFact:
@@ -23,7 +22,9 @@ def forecast(*reasons: Reason, subject: str | None = "Ada", object: str | None =
 
 
 def drawn(found: Forecast, *, interactive: bool = True) -> Element:
-    return fromstring(evidence_svg(found, found.answers[0], interactive=interactive))
+    picture = draw_evidence(found, found.answers[0], interactive=interactive)
+    assert picture is not None
+    return picture
 
 
 def facts(picture: Element) -> list[Element]:
@@ -110,8 +111,7 @@ def test_long_names_are_cut_and_shown_whole_as_a_tooltip():
 
 def test_names_are_never_read_as_markup():
     evil = "<script>alert(1)</script>"
-    svg = evidence_svg(found := forecast(Reason((fact("Ada", evil, "Cleo", 3),), 0.5)), found.answers[0])
-    assert "<script" not in svg
+    assert "<script" not in Picture.of(forecast(Reason((fact("Ada", evil, "Cleo", 3),), 0.5))).svg
 
 
 def test_a_fact_from_an_entity_to_itself_can_be_drawn():
@@ -122,7 +122,6 @@ def test_a_fact_from_an_entity_to_itself_can_be_drawn():
 
 def test_evidence_without_facts_is_not_drawn():
     found = forecast(Reason((), 1.0, "base rate"))
-    assert evidence_svg(found, found.answers[0]) == ""
     with pytest.raises(TiterError, match="none of its evidence is a path"):
         found.plot()
     with pytest.raises(TiterError, match="explain=5"):
@@ -156,6 +155,8 @@ def test_the_direction_of_facts_matches_the_path(any_forecaster: Forecaster):
                 assert not reason.facts or here == answer.entity
 
 
-def test_a_changed_answer_can_be_drawn_too(forecaster: Forecaster):
+def test_an_embedded_picture_has_buttons_and_no_style(forecaster: Forecaster):
     found = forecaster.ask("Caldera", "hold talks with", at="2023-07-01", explain=3, top=2)
-    assert evidence_svg(replace(found, answers=()), found.answers[1]).startswith("<svg")
+    svg = Picture.of(found, 2, embedded=True).svg
+    assert 'role="button"' in svg
+    assert "<style" not in svg

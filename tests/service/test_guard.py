@@ -183,7 +183,7 @@ class TestToken:
     @pytest.mark.parametrize("token", ["", None])
     def test_an_empty_token_is_rejected_at_startup(self, monkeypatch, token: str | None):
         monkeypatch.setenv("TITER_TOKEN", "")
-        with pytest.raises(ConfigError, match="token cannot be set"):
+        with pytest.raises(ConfigError, match="token has an invalid value"):
             read_settings(token)
 
     def test_the_token_is_not_shown_with_the_settings(self):
@@ -219,7 +219,7 @@ class TestRequests:
 
     def test_only_the_files_of_the_page_are_served(self, client: TestClient):
         assert client.get("/page/main.js").headers["content-type"].startswith("text/javascript")
-        assert client.get("/page/report.css").headers["content-type"].startswith("text/css")
+        assert client.get("/page/timeline.css").headers["content-type"].startswith("text/css")
         for path in ("app.py", "..%2fapp.py", "%2e%2e/app.py", "%2fetc%2fpasswd", "", ".", "index.html%00", "main.js/"):
             assert client.get(f"/page/{path}").status_code == 404, path
 

@@ -187,7 +187,7 @@ def test_a_removed_fact_moves_the_answers_and_can_be_restored_and_linked(
 
 def test_a_misspelt_name_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldorai&relation=hold+talks+with")
-    expect(page.get_by_role("alert")).to_contain_text("no entity 'Aldorai'")
+    expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
     page.get_by_role("button", name="Aldoria", exact=True).click()
     expect(page.locator("#answers li")).to_have_count(10)
     expect(page.get_by_role("alert")).to_be_hidden()
@@ -210,7 +210,7 @@ def test_a_crafted_link_runs_no_script_and_asks_its_own_question(page: Page, ser
         page.goto(f"{service.url}/{link}")
         expect(page.get_by_role("alert")).to_be_visible()
         assert page.locator("main img").count() == 0
-        assert page.title() == "titer"
+        assert page.title() == "titer: forecasts"
     page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&without=nonsense")
     expect(page.locator("#answers li")).to_have_count(10)
 
@@ -228,7 +228,7 @@ def test_markup_in_names_is_shown_as_text(page: Page, tmp_path: Path):
         page.get_by_role("button", name=re.compile("plain <b>")).click()
         expect(page.locator("#explained")).to_contain_text("plain <b>")
         expect(page.locator("#asked")).to_contain_text(EVIL)
-        assert page.title() == "titer"
+        assert page.title() == "titer: forecasts"
         assert page.locator("main script, main img, #answers b").count() == 0
 
 

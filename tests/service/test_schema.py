@@ -40,6 +40,18 @@ CHECKS = [
 ]
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
 FACT = {**TALKS, "object": "Drovia", "time": "2023-06-01"}
+PAST = {**FACT, "date": "1 Jun 2023", "ago": "30 days", "age": 30, "sentence": "Aldoria held talks with Drovia"}
+REASON = {"facts": [PAST], "share": 1.0, "text": "Aldoria held talks with Drovia"}
+ANSWER = {"rank": 1, "entity": "Drovia", "score": 1.0, "probability": 0.5, "reasons": [REASON]}
+FORECAST = {
+    **TALKS,
+    "object": None,
+    "time": "2023-07-01",
+    "date": "1 Jul 2023",
+    "ahead": 1,
+    "horizon": "1 day after the last known fact (30 Jun 2023)",
+    "answers": [ANSWER],
+}
 GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/healthz", {}),
     ("GET", "/metrics", {}),
@@ -54,6 +66,7 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("POST", "/v1/explain", {"json": {**TALKS, "answer": "Drovia"}}),
     ("POST", "/v1/what-if", {"json": {**TALKS, "with": [{**FACT, "object": "Newland"}], "explain": 1}}),
+    ("POST", "/v1/picture", {"json": {"forecast": FORECAST}}),
     ("POST", "/v1/facts", {"json": {"facts": [{**FACT, "time": "2023-07-01"}]}}),
 ]
 pytestmark = [pytest.mark.xdist_group("schema")]
@@ -71,7 +84,7 @@ def application(run: Run, folder: Path, token: str | None) -> FastAPI:
 
 @contextmanager
 def described(app: FastAPI, token: str | None) -> Generator[Any]:
-    """A service's own description of itself, as whoever may read it reads it."""
+    """Yield the OpenAPI description of a service, read with the token."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     yield schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)
 

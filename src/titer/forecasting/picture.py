@@ -19,22 +19,6 @@ def timeline_style() -> str:
     return files("titer.drawing").joinpath("timeline.css").read_text(encoding="utf-8")
 
 
-def evidence_svg(forecast: Forecast, answer: Answer, *, interactive: bool = True) -> str:
-    """Draw the evidence for an answer as an ``svg`` element to embed in a page that includes ``timeline_style()``.
-
-    Args:
-        forecast: The forecast that the answer belongs to.
-        answer: The answer, with its reasons.
-        interactive: Whether facts can take the keyboard focus and are announced as buttons. Each fact is a group with
-            the attributes ``data-reason`` and ``data-fact``, its indices in ``answer.reasons`` and their ``facts``.
-
-    Returns:
-        The element as text, or ``""`` if no reason worth showing has facts.
-    """
-    drawn = draw_evidence(forecast, answer, interactive=interactive)
-    return "" if drawn is None else tostring(drawn, encoding="unicode")
-
-
 def draw_evidence(forecast: Forecast, answer: Answer, *, interactive: bool = False) -> Element | None:
     """Draw the evidence for an answer as an ``svg`` element; None if no reason worth showing has facts."""
     paths = [
@@ -77,18 +61,23 @@ class Picture:
     """A picture that notebooks display and ``save`` writes to a file.
 
     Attributes:
-        svg: A complete SVG document with its styles, for light and dark backgrounds.
+        svg: An SVG document, for light and dark backgrounds.
     """
 
     svg: str
 
     @classmethod
-    def of(cls, forecast: Forecast, rank: int = 1) -> "Picture":
+    def of(cls, forecast: Forecast, rank: int = 1, *, embedded: bool = False) -> "Picture":
         """Draw the evidence for one answer of a forecast.
+
+        Each fact is a group with the attributes ``data-reason`` and ``data-fact``, its indices in ``answer.reasons``
+        and their ``facts``.
 
         Args:
             forecast: A forecast with evidence.
             rank: Rank of the answer.
+            embedded: Whether the picture becomes part of a page that includes ``timeline_style()`` and reacts to
+                clicks on facts: it then has no style sheet, and its facts are announced as buttons.
 
         Raises:
             TiterError: The forecast has no answer of this rank, or no path of facts to draw for it.
@@ -96,11 +85,12 @@ class Picture:
         answer = next((answer for answer in forecast.answers if answer.rank == rank), None)
         if answer is None:
             raise TiterError(f"there is no answer of rank {rank}; the forecast has {len(forecast.answers)} answers")
-        drawn = draw_evidence(forecast, answer)
+        drawn = draw_evidence(forecast, answer, interactive=embedded)
         if drawn is None:
             why = "none of its evidence is a path of facts" if answer.reasons else "ask with explain=5, for example"
             raise TiterError(f"there is no evidence to draw for {answer.entity}: {why}")
-        drawn.insert(0, el("style", timeline_style()))
+        if not embedded:
+            drawn.insert(0, el("style", timeline_style()))
         drawn.set("xmlns", "http://www.w3.org/2000/svg")
         return cls(tostring(drawn, encoding="unicode") + "\n")
 

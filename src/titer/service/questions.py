@@ -83,7 +83,7 @@ def add_question_routes(app: FastAPI, forecaster: Forecaster, settings: Settings
     )
     async def picture(request: PictureIn) -> Response:
         # Nothing is scored again: the picture needs only what the client has received already.
-        drawn = await asyncio.to_thread(lambda: Picture.of(request.forecast, request.rank))
+        drawn = await asyncio.to_thread(lambda: Picture.of(request.forecast, request.rank, embedded=request.embedded))
         return Response(drawn.svg, media_type=SVG)
 
     @app.get("/v1/entities", summary="Complete the name of an entity")

@@ -89,6 +89,7 @@ class PictureIn(Request):
 
     forecast: Forecast
     rank: int = Field(1, ge=1, description="Rank of the answer whose evidence is drawn.")
+    embedded: bool = Field(False, description="Leave out the style sheet, for pages that include timeline.css.")
 
 
 class FactsIn(Request):

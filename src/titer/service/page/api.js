@@ -44,8 +44,7 @@ export const picture = (forecast, rank) => new Promise((resolve, reject) => {
   request.onload = () => {
     const drawn = request.status === 200 && request.response?.documentElement;
     if (!drawn) return reject(new ServiceError({ code: "error", message: `The picture could not be drawn (error ${request.status}).` }));
-    drawn.querySelector("style")?.remove(); // the page has the style sheet, and its policy forbids inline styles
     resolve(document.importNode(drawn, true));
   };
-  request.send(JSON.stringify({ forecast, rank }));
+  request.send(JSON.stringify({ forecast, rank, embedded: true }));
 });

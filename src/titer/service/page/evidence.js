@@ -17,9 +17,6 @@ export async function showEvidence(forecast, answer, onFact, isCurrent) {
       event.preventDefault();
       onFact(fact);
     };
-    for (const [name, value] of [["tabindex", 0], ["role", "button"], ["aria-label", `Without this: ${fact.sentence}`]]) {
-      group.setAttribute(name, value);
-    }
     group.dataset.key = fact.sentence;
     group.addEventListener("click", choose);
     group.addEventListener("keydown", choose);

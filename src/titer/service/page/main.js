@@ -98,6 +98,7 @@ complete($("object"), $("objects"), "entities");
 complete($("relation"), $("relations"), "relations");
 $("question").addEventListener("submit", (event) => {
   event.preventDefault();
+  shown = null; // asking the same question again may give other answers, since facts are added
   go(Object.fromEntries(FIELDS.map((key) => [key, $(key).value.trim()])));
 });
 addEventListener("popstate", show);
