@@ -154,6 +154,13 @@ class TestSize:
 
 
 class TestToken:
+    def test_everything_but_health_needs_the_token(self, guarded: TestClient):
+        assert guarded.get("/healthz").status_code == 200
+        for path in ("/", "/docs", "/v1/model", "/metrics", "/openapi.json", "/page/main.js", "/v1/entities"):
+            response = guarded.get(path)
+            assert response.status_code == 401, path
+            assert problem(response)["code"] == "needs_token"
+
     @pytest.mark.parametrize("kind", ["bearer", "basic"])
     def test_a_token_may_have_any_characters(self, guarded: TestClient, kind: str):
         raw = TOKEN.encode()
@@ -191,6 +198,18 @@ class TestToken:
 
 
 class TestRequests:
+    def test_every_response_has_the_security_headers(self, client: TestClient):
+        for path in ("/", "/healthz", "/nowhere", "/page/main.js", "/docs"):
+            headers = client.get(path).headers
+            assert "default-src 'none'" in headers["content-security-policy"]
+            assert headers["x-content-type-options"] == "nosniff"
+
+    def test_a_request_that_exceeds_its_time_is_ended(self, forecaster: Forecaster):
+        with TestClient(create_app(forecaster, Settings(request_seconds=1e-6))) as client:
+            response = client.post("/v1/forecast", json=TALKS)
+            assert response.status_code == 503
+            assert problem(response)["code"] == "too_slow"
+
     def test_a_form_of_another_site_cannot_add_facts(self, guarded: TestClient):
         """A browser sends the password it remembers with any site's request, but JSON only to its own."""
         password = b"Basic " + base64.b64encode(b"anyone:" + TOKEN.encode())

@@ -50,10 +50,10 @@ def _route(path: str, method: str, route: dict[str, Any], schemas: dict[str, Any
         parts.append(table(["parameter", "type"], rows, numbers_from=9))
     body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     for name in _names(body):
-        parts += [el("h3", f"Request: {name}"), _schema(name, schemas)]
+        parts += [el("h3", f"Request: {_title(name)}"), _schema(name, schemas)]
     good = route["responses"].get("200", {}).get("content", {}).get("application/json", {}).get("schema")
     for name in _names(good):
-        parts += [el("h3", f"Response: {name}"), _schema(name, schemas)]
+        parts += [el("h3", f"Response: {_title(name)}"), _schema(name, schemas)]
     return parts
 
 
@@ -63,7 +63,7 @@ def _names(schema: Any) -> list[str]:
         return []
     if "$ref" in schema:
         return [schema["$ref"].rpartition("/")[2]]
-    return [name for part in schema.get("anyOf", []) for name in _names(part)]
+    return [name for part in (*schema.get("anyOf", []), *schema.get("oneOf", [])) for name in _names(part)]
 
 
 def _schema(name: str, schemas: dict[str, Any]) -> Element:
@@ -79,9 +79,14 @@ def _schema(name: str, schemas: dict[str, Any]) -> Element:
 def _form(schema: dict[str, Any]) -> str:
     """Return a short name of a type."""
     if "$ref" in schema:
-        return schema["$ref"].rpartition("/")[2]
+        return _title(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:
         return " or ".join(_form(part) for part in schema["anyOf"])
     if schema.get("type") == "array":
         return f"list of {_form(schema['items'])}"
     return str(schema.get("type", "anything"))
+
+
+def _title(name: str) -> str:
+    """Return the name of a schema without the suffix it has where requests and responses differ."""
+    return name.removesuffix("-Output").removesuffix("-Input")
