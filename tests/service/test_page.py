@@ -187,7 +187,7 @@ def test_a_fact_that_is_taken_out_moves_the_answers_and_can_be_put_back_and_link
 
 def test_a_wrong_name_is_mended_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldorai&relation=hold+talks+with")
-    expect(page.get_by_role("alert")).to_contain_text("no entity 'Aldorai'")
+    expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
     page.get_by_role("button", name="Aldoria", exact=True).click()
     expect(page.locator("#answers li")).to_have_count(10)
     expect(page.get_by_role("alert")).to_be_hidden()

@@ -51,7 +51,7 @@ class TestQuestions:
         ]
         found = client.post("/v1/forecast", json={"questions": questions, "top": 1}).json()["forecasts"]
         assert found[0]["subject"] == "Aldoria"
-        assert "no entity 'Nobody'" in found[1]["error"]
+        assert "unknown entity 'Nobody'" in found[1]["error"]
         assert found[2]["answers"][0]["entity"] == "President of Drovia"
 
     def test_an_unknown_name_gets_suggestions(self, client: TestClient):
