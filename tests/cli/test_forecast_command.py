@@ -82,7 +82,7 @@ def test_many_questions_go_from_a_file_to_a_file(run: Path, questions: Path, tmp
         rows = pq.read_table(out).to_pylist()
         assert [row["question"] for row in rows] == [1, 1, 2, 2, 3]
         assert rows[2]["answer"] == "President of Aldoria"
-        assert "no entity 'Nobody'" in rows[4]["error"]
+        assert "unknown entity 'Nobody'" in rows[4]["error"]
     with pytest.raises(TiterError, match="--overwrite"):
         titer("forecast", run, "--file", questions, "--out", out)
     titer("forecast", run, "--file", questions, "--out", out, "--overwrite")
@@ -93,7 +93,7 @@ def test_without_a_file_to_write_answers_are_printed(run: Path, questions: Path)
     assert shown.index("Caldera — invite — ?") < shown.index("? — brief — Army of Aldoria") < shown.index("Nobody")
     lines = [json.loads(line) for line in titer("forecast", run, "--file", questions, "--json").splitlines()]
     assert lines[1]["answers"][0]["entity"] == "President of Aldoria"
-    assert "no entity" in lines[2]["error"]
+    assert "unknown entity" in lines[2]["error"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_without_a_file_to_write_answers_are_printed(run: Path, questions: Path)
         (["Caldera", "invite", "--file", "q.csv"], "come from the file"),
         (["--file", "q.csv", "--without", KNOWN], "come from the file"),
         (["--file", "missing.csv"], "no such file"),
-        (["--file", "missing.csv", "--out", "answers.xlsx"], "cannot tell the format"),
+        (["--file", "missing.csv", "--out", "answers.xlsx"], "unknown format"),
     ],
 )
 def test_half_a_command_says_what_is_missing(run: Path, words: list[str], message: str):

@@ -18,7 +18,7 @@ SETTINGS = {
 
 
 def make_model(name: str, dataset: Dataset) -> Model:
-    """A model as it is before training: what is tested here does not depend on what was learned."""
+    """Return an untrained model: these tests do not depend on learned parameters."""
     torch.manual_seed(0)
     config = Config.from_dict({"model": SETTINGS[name]}, name).model
     return model_class(name)(dataset.vocabulary, dataset.axis, config).eval()

@@ -1,4 +1,4 @@
-"""Many questions at once are answered as one by one would be."""
+"""Questions answered in batches."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -46,23 +46,21 @@ def assert_same(found: Forecast | Unanswered, expected: Forecast | TiterError) -
         return
     assert isinstance(found, Forecast)
     assert replace(found, answers=()) == replace(expected, answers=())
-    # A batch is added up in another order than a single question, so the last digits of a score may differ.
+    # A batch sums in another order than a single question, so the last digits of a score may differ.
     assert [answer.score for answer in found.answers] == pytest.approx([a.score for a in expected.answers], rel=1e-4)
     assert [answer.rank for answer in found.answers] == [answer.rank for answer in expected.answers]
 
 
 @settings(max_examples=15)
 @given(asked=st.lists(questions(), max_size=12), batch_size=st.integers(1, 15))
-def test_many_questions_are_answered_like_each_alone(
-    any_forecaster: Forecaster, asked: list[Question], batch_size: int
-):
+def test_batched_answers_equal_single_answers(any_forecaster: Forecaster, asked: list[Question], batch_size: int):
     found = list(any_forecaster.ask_many(asked, top=3, explain=2, batch_size=batch_size))
     assert len(found) == len(asked)
     for result, question in zip(found, asked, strict=True):
         assert_same(result, alone(any_forecaster, question, top=3, explain=2))
 
 
-def test_answers_come_while_questions_still_do(forecaster: Forecaster):
+def test_answers_are_yielded_while_questions_are_read(forecaster: Forecaster):
     taken = 0
 
     def endless() -> Iterator[Question]:
@@ -76,7 +74,7 @@ def test_answers_come_while_questions_still_do(forecaster: Forecaster):
     assert taken < 1000
 
 
-def test_a_question_that_makes_no_sense_stops_no_other(forecaster: Forecaster):
+def test_an_invalid_question_does_not_stop_the_others(forecaster: Forecaster):
     asked = [Question("Aldorai", "accuse"), Question("Aldoria", "accuse"), Question("Aldoria", "accuse", None, "soon")]
     wrong_name, good, wrong_date = forecaster.ask_many(asked)
     assert isinstance(wrong_name, Unanswered)
@@ -88,30 +86,30 @@ def test_a_question_that_makes_no_sense_stops_no_other(forecaster: Forecaster):
     assert "Aldoria — accuse — ?, soon" in str(wrong_date)
 
 
-def test_a_time_that_no_history_can_span_is_refused(forecaster: Forecaster):
+def test_a_time_too_far_ahead_is_refused(forecaster: Forecaster):
     facts = Facts.from_rows([(0, 0, 1, 5)])
     numbered = Dataset("numbered", forecaster.history.vocabulary, TimeAxis(), facts, Facts.empty(), Facts.empty())
     with pytest.raises(DataError, match="too far ahead"):
         Forecaster(forecaster.model, numbered).ask("Aldoria", "accuse", at=1 << 40)
 
 
-def test_nothing_at_or_after_the_question_reaches_a_forecast(any_forecaster: Forecaster, world_data: Dataset):
-    """Neither the answers nor their evidence, nor what is said of an entity that has no past yet."""
+def test_facts_at_or_after_the_question_do_not_affect_a_forecast(any_forecaster: Forecaster, world_data: Dataset):
+    """Neither the answers, nor their evidence, nor whether an entity has a history."""
     for at in ("2023-01-02", "2023-02-01"):
         past = world_data.facts.before(world_data.axis.step(at))
         cut = Dataset("past", world_data.vocabulary, world_data.axis, past, Facts.empty(), Facts.empty())
         asked = [Question(name, "grant licence to", None, at) for name in ("Aldoria", "Quanta Labs", "Jorvik")]
         asked += [Question(None, "hold talks with", "Caldera", at)]
-        knowing_all = list(any_forecaster.ask_many(asked, top=20, explain=5))
-        knowing_the_past = list(Forecaster(any_forecaster.model, cut).ask_many(asked, top=20, explain=5))
-        for found, expected in zip(knowing_all, knowing_the_past, strict=True):
+        with_all_facts = list(any_forecaster.ask_many(asked, top=20, explain=5))
+        with_past_facts = list(Forecaster(any_forecaster.model, cut).ask_many(asked, top=20, explain=5))
+        for found, expected in zip(with_all_facts, with_past_facts, strict=True):
             assert isinstance(found, Forecast)
             assert isinstance(expected, Forecast)
             assert found.answers == expected.answers
             assert found.no_history == expected.no_history
 
 
-def test_an_entity_without_a_past_is_answered_by_its_relation_and_marked(
+def test_an_entity_without_history_is_answered_by_its_relation_and_marked(
     any_forecaster: Forecaster, world_data: Dataset
 ):
     at, vocabulary = "2023-01-05", world_data.vocabulary
@@ -131,8 +129,8 @@ def test_an_entity_without_a_past_is_answered_by_its_relation_and_marked(
 
 
 @pytest.mark.parametrize("name", ["random_walk", "titer"])
-def test_how_often_the_relation_had_an_answer_is_counted(world_data: Dataset, name: str):
-    """Models that cannot leave an entity without facts would name only itself."""
+def test_without_candidates_the_past_answers_of_the_relation_are_counted(world_data: Dataset, name: str):
+    """Models that walk from fact to fact cannot leave an entity without facts."""
     facts = Facts.from_rows([(0, 0, 1, 5), (2, 0, 1, 6), (3, 0, 4, 6)])
     few = Dataset("few", world_data.vocabulary, world_data.axis, facts, Facts.empty(), Facts.empty())
     forecaster, names = Forecaster(make_model(name, few), few), few.vocabulary
@@ -147,7 +145,7 @@ def test_how_often_the_relation_had_an_answer_is_counted(world_data: Dataset, na
 
 
 @given(st.lists(st.lists(st.sampled_from([float("-inf"), -2.5, -0.0, 0.0, 1e-30, 1.0, 7.25]), min_size=5, max_size=5)))
-def test_the_best_come_first_and_of_equals_the_first(rows: list[list[float]]):
+def test_answers_are_sorted_by_score_then_by_id(rows: list[list[float]]):
     scores = torch.tensor(rows).view(-1, 5)
     queries = Queries(*[torch.zeros(len(rows), dtype=torch.int64)] * 3)
     scored = Scored(queries, scores, scores, scores[:, 0] > 0, scores[:, 0] > 0)

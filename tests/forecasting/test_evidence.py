@@ -24,7 +24,7 @@ def kind(item: Evidence) -> tuple[object, ...]:
 
 
 @given(evidence=items)
-def test_groups_hold_all_evidence_of_their_kind(evidence: list[Evidence]):
+def test_every_group_has_all_evidence_of_its_kind(evidence: list[Evidence]):
     found = grouped(evidence)
     assert len({kind(item) for item in found}) == len(found)
     for item in found:
@@ -39,7 +39,7 @@ def test_groups_hold_all_evidence_of_their_kind(evidence: list[Evidence]):
     assert grouped(found) == found
 
 
-def test_twelve_meetings_are_one_reason():
+def test_twelve_meetings_are_one_group():
     meetings = [Evidence((Edge(0, 0, 1, day),), 1 / 32) for day in range(12)]
     other = Evidence((Edge(0, 1, 1, 5),), 0.25)
     usual = Evidence((), 0.375, "usual")

@@ -13,6 +13,7 @@ from titer.errors import DataError, TiterError, UnknownNameError
 from titer.forecasting.wording.render import as_text
 from titer.models.recurrency import Recurrency
 from titer.runs.train import train
+from titer.store.adding import add_records
 from titer.training.config import Config
 
 
@@ -22,7 +23,7 @@ def forecaster(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) ->
     return Forecaster.load(run.path, "cpu")
 
 
-def test_a_question_in_words_gets_ranked_answers_in_words(forecaster: Forecaster):
+def test_a_question_has_ranked_answers_with_evidence(forecaster: Forecaster):
     found = forecaster.ask("aldoria", "HOLD talks", at="2023-07-01", top=3, explain=2)
     assert (found.subject, found.relation, found.time) == ("Aldoria", "hold talks with", "2023-07-01")
     assert [answer.rank for answer in found.answers] == [1, 2, 3]
@@ -47,11 +48,11 @@ def test_without_a_time_the_question_is_about_the_next_step(forecaster: Forecast
     assert "1 day after the last known fact (30 Jun 2023)" in found.horizon
 
 
-def test_far_ahead_is_allowed_and_said(forecaster: Forecaster):
+def test_the_horizon_says_how_far_ahead_a_question_is(forecaster: Forecaster):
     assert "31 days after" in forecaster.ask("Aldoria", "accuse", at="2023-07-31").horizon
 
 
-def test_a_question_inside_the_data_uses_only_what_was_before(forecaster: Forecaster, world_data: Dataset):
+def test_a_question_within_the_data_uses_only_earlier_facts(forecaster: Forecaster, world_data: Dataset):
     found = forecaster.ask("Aldoria", "hold talks with", at="2023-03-01", top=50, explain=1000)
     assert "within the data" in found.horizon
     times = [fact.time for answer in found.answers for reason in answer.reasons for fact in reason.facts]
@@ -65,7 +66,7 @@ def test_a_question_inside_the_data_uses_only_what_was_before(forecaster: Foreca
     assert [(a.entity, a.score) for a in again.answers] == [(a.entity, a.score) for a in found.answers]
 
 
-def test_dates_and_names_that_make_no_sense_are_refused(forecaster: Forecaster):
+def test_invalid_dates_and_names_are_refused(forecaster: Forecaster):
     with pytest.raises(DataError, match="not a date"):
         forecaster.ask("Aldoria", "accuse", at="tomorrow")
     with pytest.raises(DataError, match="names only a year"):
@@ -89,14 +90,14 @@ def test_a_forecast_turns_into_json_and_into_text(forecaster: Forecaster):
     assert str(found) == text
 
 
-def test_evidence_that_is_not_shown_is_counted(forecaster: Forecaster):
+def test_text_shows_the_share_of_weaker_evidence(forecaster: Forecaster):
     found = forecaster.ask("Aldoria", "hold talks with", top=1, explain=1)
     (answer,) = found.answers
     some = replace(answer, reasons=(replace(answer.reasons[0], share=0.75),))
     assert " 25%  weaker evidence" in as_text(replace(found, answers=(some,)))
 
 
-def test_reasons_that_differ_only_in_their_dates_are_one(forecaster: Forecaster, world_data: Dataset):
+def test_reasons_that_differ_only_in_their_dates_are_grouped(forecaster: Forecaster, world_data: Dataset):
     found = forecaster.ask("Aldoria", "hold talks with", top=2, explain=1000)
     vocabulary = world_data.vocabulary
     talks = vocabulary.relations.index("hold talks with")
@@ -111,7 +112,7 @@ def test_reasons_that_differ_only_in_their_dates_are_one(forecaster: Forecaster,
         assert len(set(said)) == len(said)
 
 
-def test_nothing_known_is_said_honestly(forecaster: Forecaster):
+def test_text_says_that_there_is_no_answer(forecaster: Forecaster):
     text = as_text(forecaster.ask("Aldoria", "invite", at="2023-01-01"))
     assert "No answer" in text
 
@@ -119,3 +120,25 @@ def test_nothing_known_is_said_honestly(forecaster: Forecaster):
 def test_a_missing_run_is_refused(tmp_path: Path):
     with pytest.raises(TiterError, match="not a run directory"):
         Forecaster.load(tmp_path)
+
+
+def test_facts_can_be_added_through_the_forecaster(world_data: Dataset, tmp_path: Path):
+    store = tmp_path / "facts.db"
+    with Forecaster(Recurrency(world_data.vocabulary, world_data.axis), world_data, store) as forecaster:
+        before = forecaster.refresh()
+        assert forecaster.ask("Aldoria", "accuse").time == "2023-07-01"
+        assert not store.exists()  # a store is created when it is first used
+        fact = {"subject": "Aldoria", "relation": "accuse", "object": "Newland", "time": "2023-07-04"}
+        assert add_records(forecaster.fact_store, [fact]).num_added == 1
+        found = forecaster.ask("Aldoria", "accuse", top=1000)
+        assert found.time == "2023-07-05"
+        assert "Newland" in [answer.entity for answer in found.answers]
+        assert forecaster.fact_store is forecaster.fact_store
+        assert "Newland" not in before.vocabulary.entities  # what refresh returned does not change
+        assert forecaster.refresh() is forecaster.refresh()
+        forecaster.warm_up()
+
+
+def test_a_forecaster_without_a_store_has_no_added_facts(forecaster: Forecaster, world_data: Dataset):
+    with pytest.raises(TiterError, match="no fact store"):
+        Forecaster(forecaster.model, world_data).fact_store  # noqa: B018

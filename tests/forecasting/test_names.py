@@ -24,11 +24,11 @@ def index() -> NameIndex:
         ("  citizen   (nig", "Citizen (Nigeria)"),
     ],
 )
-def test_names_are_found_as_people_type_them(index: NameIndex, typed: str, meant: str):
+def test_names_are_found_regardless_of_case_and_by_prefix(index: NameIndex, typed: str, meant: str):
     assert NAMES[index.find(typed)] == meant
 
 
-def test_an_ambiguous_beginning_names_the_candidates(index: NameIndex):
+def test_an_ambiguous_prefix_lists_the_candidates(index: NameIndex):
     with pytest.raises(UnknownNameError) as error:
         index.find("nig")
     assert error.value.suggestions == ["Niger", "Nigeria", "Nigel Farage"]

@@ -8,24 +8,24 @@ from titer.forecasting.wording.sentences import relation_words, sentence
 
 
 @pytest.mark.parametrize(
-    ("fact", "said"),
+    ("fact", "expected"),
     [
         (("Nigeria", "Consult", "Muhammadu Buhari"), "Nigeria consulted Muhammadu Buhari"),
         (("Helix Energy", "appoint as director", "Ines Maro"), "Helix Energy appointed Ines Maro as director"),
         (("<Zlatan>", "<playsFor>", "<Getafe_CF>"), "Zlatan played for Getafe CF"),
         (("A", "Make_an_appeal_or_request", "B"), "A made an appeal or request to B"),
         (("A", "P54", "B"), "A was a member of the sports team B"),
-        # What nobody knows how to say is shown as it is written.
+        # A relation without a phrase is displayed as it is written.
         (("A", "frobnicate", "B"), "A — frobnicate — B"),
         (("A", "P9999", "B"), "A — P9999 — B"),
         (("{}", "hold talks with", "{0}"), "{} held talks with {0}"),
     ],
 )
-def test_a_fact_is_said_as_a_sentence(fact: tuple[str, str, str], said: str):
-    assert sentence(*fact) == said
+def test_a_fact_becomes_a_sentence(fact: tuple[str, str, str], expected: str):
+    assert sentence(*fact) == expected
 
 
-def test_every_phrase_stands_under_the_words_of_its_relation():
+def test_every_phrase_has_the_words_of_its_relation_as_its_key():
     for relation, phrase in PHRASES.items():
         assert relation_words(relation).casefold() == relation
         assert phrase.count("{}") <= 1
@@ -37,7 +37,7 @@ def test_every_relation_of_the_small_world_has_a_phrase(world_data: Dataset):
 
 
 @pytest.mark.parametrize(
-    ("axis", "said"),
+    ("axis", "expected"),
     [
         (TimeAxis(TimeUnit.DAY, "2018-10-01"), "on 4 Oct 2018"),
         (TimeAxis(TimeUnit.HOUR, "2018-10-01T00"), "on 1 Oct 2018, 03:00"),
@@ -47,11 +47,11 @@ def test_every_relation_of_the_small_world_has_a_phrase(world_data: Dataset):
         (TimeAxis(TimeUnit.INTEGER, 10, 2), "at 16"),
     ],
 )
-def test_a_time_in_a_sentence_has_its_preposition(axis: TimeAxis, said: str):
-    assert axis.when(3) == said
+def test_a_time_in_a_sentence_has_its_preposition(axis: TimeAxis, expected: str):
+    assert axis.when(3) == expected
 
 
-def test_evidence_says_when_and_how_long_before(forecaster: Forecaster):
+def test_evidence_has_a_date_and_an_age(forecaster: Forecaster):
     found = forecaster.ask(None, "brief", "Army of Aldoria", at="2023-07-01", explain=2)
     reason = found.answers[0].reasons[0]
     assert str(reason.facts[0]) == "President of Aldoria briefed Army of Aldoria on 30 Jun 2023, 1 day before"

@@ -74,7 +74,7 @@ def read_back(path: Path) -> list[dict]:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "ndjson", "parquet"])
-def test_answers_come_back_from_every_format(results: list[Forecast | Unanswered], tmp_path: Path, suffix: str):
+def test_answers_can_be_read_back_from_every_format(results: list[Forecast | Unanswered], tmp_path: Path, suffix: str):
     path = tmp_path / f"answers.{suffix}"
     write_answers(iter(results), path)
     found, expected = read_back(path), to_table(results).to_pylist()
@@ -94,7 +94,7 @@ def write_questions(path: Path, rows: list[dict[str, str | None]]) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("asked", ["?", "", None])
-def test_questions_come_from_every_format(tmp_path: Path, suffix: str, asked: str | None):
+def test_questions_can_be_read_from_every_format(tmp_path: Path, suffix: str, asked: str | None):
     rows: list[dict[str, str | None]] = [
         {
             "subject": question.subject or asked,
@@ -111,10 +111,10 @@ def test_questions_come_from_every_format(tmp_path: Path, suffix: str, asked: st
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_answers_can_be_asked_again(
+def test_a_file_of_answers_can_be_read_as_questions(
     forecaster: Forecaster, results: list[Forecast | Unanswered], tmp_path: Path, suffix: str
 ):
-    """The columns that say what was asked are those of a file of questions."""
+    """The columns of the question are those of a file of questions."""
     path = tmp_path / f"answers.{suffix}"
     write_answers(results[:1], path)
     first = results[0]
@@ -122,7 +122,7 @@ def test_answers_can_be_asked_again(
     assert again == [first] * 3
 
 
-def test_a_row_that_cannot_be_read_is_unanswered_in_its_place(tmp_path: Path):
+def test_a_row_that_cannot_be_read_is_unanswered(tmp_path: Path):
     path = tmp_path / "questions.csv"
     path.write_text("Subject,relation,object,time\na,r,,1\na,r\nb,r,,2\n,,,\nc,r,,3\nx,y,z,1,2\n")
     first, narrow, second, third, wide = read_questions(path)
@@ -150,20 +150,20 @@ def test_a_file_without_questions_is_refused(tmp_path: Path):
         read_questions(tmp_path / "nothing.csv")
 
 
-def test_a_file_appears_whole_or_not_at_all(results: list[Forecast | Unanswered], tmp_path: Path):
+def test_a_file_is_written_completely_or_not_at_all(results: list[Forecast | Unanswered], tmp_path: Path):
     path = tmp_path / "answers.csv"
 
     def broken():
         yield results[0]
-        raise RuntimeError("the power is out")
+        raise RuntimeError("interrupted")
 
     with pytest.raises(RuntimeError):
         write_answers(broken(), path)
     assert list(tmp_path.iterdir()) == []
-    path.write_text("precious")
+    path.write_text("existing")
     with pytest.raises(TiterError, match="--overwrite"):
         write_answers(results, path)
-    assert path.read_text() == "precious"
+    assert path.read_text() == "existing"
     write_answers(results, path, overwrite=True)
     assert path.read_text().startswith('"question"')
     with pytest.raises(TiterError, match=r"\.xlsx"):

@@ -1,4 +1,4 @@
-"""The same question with a fact taken out or put in."""
+"""Questions asked of a changed history."""
 
 import json
 
@@ -20,7 +20,7 @@ KNOWN = "Caldera | hold talks with | Drovia | 2023-06-28"
 
 
 def on_facts(forecaster: Forecaster, dataset: Dataset, facts: Facts) -> Forecaster:
-    """A forecaster that has known just these facts from the beginning."""
+    """Return a forecaster that knows only the given facts."""
     changed = Dataset("changed", dataset.vocabulary, dataset.axis, facts, Facts.empty(), Facts.empty())
     return Forecaster(forecaster.model, changed)
 
@@ -31,10 +31,10 @@ def ranking(forecast: Forecast) -> list[tuple[str, object]]:
 
 @settings(max_examples=15)
 @given(data=st.data(), day=st.integers(20, 200))
-def test_taking_out_and_putting_in_equals_never_and_always_having_known(
+def test_a_changed_history_equals_a_history_built_from_the_changed_facts(
     any_forecaster: Forecaster, world_data: Dataset, data: st.DataObject, day: int
 ):
-    """Whatever the facts, inside the data or after it, and whatever the time that is asked about."""
+    """For any facts and any time of the question, within the data or after it."""
     names, axis = world_data.vocabulary, world_data.axis
     past = [i for i, time in enumerate(world_data.facts.time.tolist()) if time < day]
     taken = data.draw(st.lists(st.sampled_from(past[-300:]), max_size=4, unique=True))
@@ -61,21 +61,21 @@ def test_taking_out_and_putting_in_equals_never_and_always_having_known(
     assert found.before == any_forecaster.ask(question.subject, question.relation, at=question.at, top=8)
 
 
-def test_nothing_at_or_after_the_question_has_a_part_in_a_what_if(any_forecaster: Forecaster, world_data: Dataset):
+def test_facts_at_or_after_the_question_do_not_affect_a_what_if(any_forecaster: Forecaster, world_data: Dataset):
     question = Question("Caldera", "hold talks with", None, "2023-03-01")
     past = world_data.facts.before(world_data.axis.step("2023-03-01"))
     reason = any_forecaster.ask("Caldera", "hold talks with", at="2023-03-01", explain=100).answers[0].reasons
     fact = next(item.facts[0] for item in reason if item.facts)
     put = ("Aldoria", "hold talks with", "Newland", "2023-02-27")
     cut = on_facts(any_forecaster, world_data, past)
-    knowing_all, knowing_the_past = (
+    with_all_facts, with_past_facts = (
         one.what_if(question, without=[fact], with_=[put], explain=3) for one in (any_forecaster, cut)
     )
-    assert knowing_all.moves == knowing_the_past.moves
-    assert knowing_all.after.answers == knowing_the_past.after.answers
+    assert with_all_facts.moves == with_past_facts.moves
+    assert with_all_facts.after.answers == with_past_facts.after.answers
 
 
-def test_what_moved_is_told_for_the_best_of_before_and_after(forecaster: Forecaster):
+def test_moves_cover_the_best_answers_before_and_after(forecaster: Forecaster):
     put = ("Caldera", "hold talks with", "Newland", "2023-06-30")
     found = forecaster.what_if(ASKED, without=[KNOWN], with_=[put], top=3)
     moves = {move.entity: move for move in found.moves}
@@ -96,18 +96,18 @@ def test_what_moved_is_told_for_the_best_of_before_and_after(forecaster: Forecas
     assert json.loads(json.dumps(found.to_dict()))["moves"][0]["rank_after"] == 1
 
 
-def test_ask_takes_the_same_changes(forecaster: Forecaster):
+def test_ask_accepts_the_same_changes(forecaster: Forecaster):
     found = forecaster.ask("Caldera", "hold talks with", at="2023-07-01", without=[KNOWN])
     assert found == forecaster.what_if(ASKED, without=[KNOWN]).after
     assert found != forecaster.ask("Caldera", "hold talks with", at="2023-07-01")
     assert forecaster.ask("Caldera", "hold talks with", at="2023-07-01") == forecaster.what_if(ASKED).before
 
 
-def test_the_facts_of_the_evidence_can_be_taken_out_as_they_are(any_forecaster: Forecaster):
+def test_facts_of_the_evidence_can_be_left_out(any_forecaster: Forecaster):
     answer = any_forecaster.ask("Caldera", "hold talks with", at="2023-07-01", top=1, explain=50).answers[0]
     facts = list(dict.fromkeys(fact for reason in answer.reasons for fact in reason.facts))
     if not facts:
-        pytest.skip("an untrained model may rest on no single fact")
+        pytest.skip("an untrained model may have no path as evidence")
     found = any_forecaster.what_if(ASKED, without=facts, top=1)
     assert [fact.line for fact in found.without] == [fact.line for fact in facts]
     again = any_forecaster.ask("Caldera", "hold talks with", at="2023-07-01", without=facts, explain=1000)
@@ -116,7 +116,7 @@ def test_the_facts_of_the_evidence_can_be_taken_out_as_they_are(any_forecaster: 
 
 
 @pytest.mark.parametrize("name", ["recurrency", "random_walk", "titer", "path_mixture"])
-def test_a_newcomer_can_be_asked_about(world_data: Dataset, name: str):
+def test_questions_can_be_about_an_added_entity(world_data: Dataset, name: str):
     forecaster = Forecaster(make_model(name, world_data), world_data)
     question = Question("newland", "hold talks with", None, "2023-07-01")
     put = ["Newland | hold talks with | Drovia | 2023-06-30", "NEWLAND | accuse | Newest land | 2023-06-29"]
@@ -128,7 +128,7 @@ def test_a_newcomer_can_be_asked_about(world_data: Dataset, name: str):
     assert "Drovia" in [answer.entity for answer in found.after.answers]
 
 
-def test_a_fact_that_is_not_there_gets_suggestions_that_can_be_pasted(forecaster: Forecaster):
+def test_an_unknown_fact_gets_suggestions_that_are_accepted(forecaster: Forecaster):
     with pytest.raises(UnknownFactError, match="there is no fact") as error:
         forecaster.what_if(ASKED, without=["caldera | hold talks | Drovia | 2023-06-27"])
     assert error.value.suggestions[0] == KNOWN
@@ -138,12 +138,12 @@ def test_a_fact_that_is_not_there_gets_suggestions_that_can_be_pasted(forecaster
     earlier = Question("Caldera", "hold talks with", None, "2023-06-20")
     with pytest.raises(UnknownFactError) as error:
         forecaster.what_if(earlier, without=["Caldera | hold talks with | Drovia | 2023-06-27"])
-    assert KNOWN not in error.value.suggestions  # it could not be taken out of what was known then
+    assert KNOWN not in error.value.suggestions  # it is not before the question
     with pytest.raises(UnknownNameError, match="Caldera"):
         forecaster.what_if(ASKED, without=["Caldora | hold talks with | Drovia | 2023-06-28"])
 
 
-def test_facts_that_cannot_matter_are_refused_with_the_reason(forecaster: Forecaster):
+def test_changes_without_effect_are_refused(forecaster: Forecaster):
     early = Question("Caldera", "hold talks with", None, "2023-06-28")
     with pytest.raises(TiterError, match="only facts before the question's time, 28 Jun 2023"):
         forecaster.what_if(early, without=[KNOWN])
@@ -151,13 +151,13 @@ def test_facts_that_cannot_matter_are_refused_with_the_reason(forecaster: Foreca
         forecaster.what_if(early, with_=["Caldera | accuse | Drovia | 2023-06-28"])
     with pytest.raises(TiterError, match="already known"):
         forecaster.what_if(ASKED, with_=[KNOWN])
-    # What is taken out may come back.
+    # A fact that is left out may be added again.
     assert not any(move.moved for move in forecaster.what_if(ASKED, without=[KNOWN], with_=[KNOWN]).moves)
     with pytest.raises(UnknownNameError, match="relation"):
         forecaster.what_if(ASKED, with_=["Caldera | teleport to | Drovia | 2023-06-28"])
 
 
-def test_the_history_itself_stays_as_it_was(forecaster: Forecaster):
+def test_the_known_history_does_not_change(forecaster: Forecaster):
     before, edges = forecaster.ask("Caldera", "hold talks with"), forecaster.history.num_edges
     forecaster.what_if(ASKED, without=[KNOWN], with_=["Caldera | accuse | Newland | 2022-12-01"])
     assert forecaster.history.num_edges == edges
@@ -172,12 +172,12 @@ def test_the_history_itself_stays_as_it_was(forecaster: Forecaster):
         ('"a | c", r, "b, d", 7', ("a | c", "r", "b, d", "7")),
     ],
 )
-def test_facts_can_be_typed_with_bars_or_as_csv(text: str, parts: tuple[str, str, str, str]):
+def test_facts_can_be_written_with_bars_or_as_csv(text: str, parts: tuple[str, str, str, str]):
     fact = FactInput.of(text)
     assert (fact.subject, fact.relation, fact.object, fact.time) == parts
 
 
 @pytest.mark.parametrize("text", ["", "a | r | b", "a | r | ? | 2020-01-01", "a | | b | 2020", "a|b|c|d|e", "a\0,b"])
-def test_half_a_fact_is_refused(text: str):
+def test_an_incomplete_fact_is_refused(text: str):
     with pytest.raises(TiterError, match="SUBJECT"):
         FactInput.of(text)

@@ -24,7 +24,7 @@ VOID = {"meta", "br"}
 
 
 class Page(HTMLParser):
-    """Checks that tags are balanced, and gathers text and what a browser would fetch."""
+    """A parser that checks that tags are balanced, and collects text and external resources."""
 
     def __init__(self, html: str):
         super().__init__()
@@ -51,7 +51,7 @@ def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
 
 
-def test_a_report_is_one_whole_page_that_fetches_nothing(run: Run, tmp_path: Path):
+def test_a_report_is_one_page_without_external_resources(run: Run, tmp_path: Path):
     write_report(run, tmp_path / "report.html", examples=2)
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(html)
@@ -65,7 +65,7 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(run: Run, tmp_path: Pat
     assert "timeline" in html
 
 
-def test_a_name_is_never_read_as_markup(tmp_path: Path):
+def test_names_are_never_read_as_markup(tmp_path: Path):
     names = ["<script>alert(1)</script>", "a & b", '"quoted"', "plain"]
     facts = Facts.from_rows([(i % 3, 0, (i + 1) % 4, i // 2) for i in range(60)])
     dataset = Dataset(
@@ -99,7 +99,7 @@ def test_text_and_elements_keep_their_order():
     assert len(table(["a", "b"], [["x", "1"], ["y", "2"]]).findall(".//tr")) == 3
 
 
-def test_the_command_writes_a_report_and_keeps_an_older_one(run: Run, tmp_path: Path):
+def test_the_command_does_not_overwrite_a_report_by_default(run: Run, tmp_path: Path):
     words = ["report", str(run.path), "--out", str(tmp_path / "report.html"), "--examples", "0"]
     assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
     with pytest.raises(TiterError, match="exists already"):

@@ -1,4 +1,4 @@
-"""Stores of both kinds."""
+"""SQLite and PostgreSQL stores."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def new_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NewStore:
-    """Gives the address of a store that does not exist yet, as often as it is called."""
+    """Return a function that returns the address of a new store at every call."""
     if request.param == "postgresql":
         return request.getfixturevalue("postgres").new_store
     folder: Path = tmp_path_factory.mktemp("stores")
@@ -28,5 +28,5 @@ def new_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def address(new_store: NewStore) -> str:
-    """A store that does not exist yet."""
+    """Return the address of a store that does not exist yet."""
     return new_store()

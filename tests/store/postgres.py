@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, for as long as tests run."""
+"""A PostgreSQL server for the duration of the tests."""
 
 import os
 import shutil
@@ -16,21 +16,21 @@ import psycopg
 import pytest
 
 UNPRIVILEGED = ("postgres", "nobody")
-"""Users to run the server as when tests are run by root, whom it refuses."""
+"""Users to run the server as if root runs the tests, since PostgreSQL refuses to run as root."""
 STARTS_WITHIN = 60
-# Nobody pulls the plug on these tests: what a process has written outlives it in any case.
+# These tests kill processes, not the machine, so writes need not be synced to disk.
 SETTINGS = {"listen_addresses": "", "fsync": "off", "shared_buffers": "16MB", "max_connections": "40"}
 
 
 def programs() -> Path | None:
-    """The folder of PostgreSQL's programs, if they are installed."""
+    """Return the directory of PostgreSQL's programs; None if they are not installed."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     return max((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None)
 
 
 class Server:
-    """A server that listens on a socket in a folder of its own, and its stores."""
+    """A server that listens on a socket in its own directory, and its stores."""
 
     def __init__(self, folder: Path, command: list[Any], user: dict[str, Any]):
         self.folder, self._command, self._user = folder, command, user
@@ -52,7 +52,7 @@ class Server:
         return f"postgresql://tester@/postgres?host={self.folder}{options}"
 
     def new_store(self) -> str:
-        """The address of a place where nothing is yet."""
+        """Return the address of an empty schema."""
         schema = f"store_{uuid4().hex}"
         self.execute(f"CREATE SCHEMA {schema}")
         return self.url(f"&options=-csearch_path%3D{schema}")
@@ -64,11 +64,11 @@ class Server:
 
 @contextmanager
 def server() -> Generator[Server]:
-    """A server that is running; skips the test where there are no programs to start it with."""
+    """Run a server; skip the test if PostgreSQL is not installed."""
     bin = programs()
     if bin is None:
         pytest.skip("PostgreSQL's programs (initdb, postgres) are not installed")
-    # Not pytest's own folder, which other users may not enter; and short, for the name of a socket.
+    # Other users cannot enter pytest's own directory, and the path of a socket must be short.
     folder = Path(tempfile.mkdtemp(prefix="titer-pg-"))
     running = None
     try:
@@ -90,7 +90,7 @@ def server() -> Generator[Server]:
 
 
 def _give_away(folder: Path) -> dict[str, Any]:
-    """Root hands the folder to somebody whom the server accepts."""
+    """Give the directory to a user that the server accepts, if root runs the tests."""
     if os.geteuid() != 0:
         return {}
     import pwd
@@ -98,7 +98,7 @@ def _give_away(folder: Path) -> dict[str, Any]:
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
     owner = next((known[name] for name in UNPRIVILEGED if name in known), None)
     if owner is None:
-        pytest.skip("PostgreSQL does not run as root, and there is nobody else to run it as")
+        pytest.skip("PostgreSQL does not run as root, and there is no other user")
     os.chown(folder, owner.pw_uid, owner.pw_gid)
     return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
 

@@ -1,4 +1,4 @@
-"""A small dataset that goes on, and facts that continue it."""
+"""A small dataset, and facts that continue it."""
 
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
@@ -12,7 +12,7 @@ LAST_STEP = 4
 
 
 def dataset(name: str = "people", rows: list[tuple[int, int, int, int]] | None = None) -> Dataset:
-    """Facts from 1 to 5 October 2018."""
+    """Return a dataset with facts from 1 to 5 October 2018."""
     rows = rows or [(0, 0, 1, 0), (1, 1, 2, 1), (2, 0, 0, 2), (0, 0, 1, 3), (1, 1, 0, LAST_STEP)]
     facts = Facts.from_rows(rows)
     return Dataset(name, VOCABULARY, AXIS, facts[:3], facts[3:4], facts[4:])

@@ -1,4 +1,4 @@
-"""Facts from files and from objects: checked as on import, all stored or none."""
+"""Facts added from files and from dictionaries."""
 
 import csv
 from pathlib import Path
@@ -30,7 +30,7 @@ def stored(store: FactStore) -> list[NamedFact]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_format_of_import_can_be_added(store: FactStore, tmp_path: Path, format: str):
+def test_files_of_every_format_can_be_added(store: FactStore, tmp_path: Path, format: str):
     result = add_file(store, write_table(tmp_path / f"new.{format}", GOOD))
     assert result.added.num_added == 2
     assert stored(store) == [visit("Ada", "Ben", 6), NamedFact("Dan", "praise", "Ada", 7)]
@@ -47,7 +47,7 @@ def test_every_format_of_import_can_be_added(store: FactStore, tmp_path: Path, f
         (("Ada", "visit", "Ben", "2018-10-03"), "row 4: 2018-10-03 is 2 days before the last known step, 2018-10-05"),
     ],
 )
-def test_a_bad_row_is_named_and_nothing_is_stored(store: FactStore, tmp_path: Path, row, message: str):
+def test_a_bad_row_is_reported_and_nothing_is_stored(store: FactStore, tmp_path: Path, row, message: str):
     file = write_table(tmp_path / "new.csv", [*GOOD, row])
     with pytest.raises(DataError) as refused:
         add_file(store, file)
@@ -64,13 +64,13 @@ def test_a_bad_row_is_named_and_nothing_is_stored(store: FactStore, tmp_path: Pa
     assert written["reason"] in str(refused.value)
 
 
-def test_backfill_takes_earlier_facts(store: FactStore, tmp_path: Path):
+def test_backfill_accepts_earlier_facts(store: FactStore, tmp_path: Path):
     file = write_table(tmp_path / "old.csv", [("Ada", "praise", "Dan", "2018-09-30")])
     assert add_file(store, file, backfill=True).added.num_backfilled == 1
     assert stored(store) == [NamedFact("Ada", "praise", "Dan", -1)]
 
 
-def test_a_fact_that_lasts_is_added_step_by_step_and_refused_as_a_whole(store: FactStore, tmp_path: Path):
+def test_an_interval_is_added_for_every_step_or_refused_completely(store: FactStore, tmp_path: Path):
     rows = [("Ada", "visit", "Dan", "2018-10-06", "2018-10-08"), ("Ada", "visit", "Eve", "2018-10-03", "2018-10-06")]
     file = write_table(tmp_path / "lasting.csv", rows, INTERVAL)
     with pytest.raises(DataError, match="row 3: 2018-10-03 is 2 days before"):
@@ -78,12 +78,12 @@ def test_a_fact_that_lasts_is_added_step_by_step_and_refused_as_a_whole(store: F
     result = add_file(store, file, skip_bad_rows=True)
     assert [problem.row for problem in result.rejections.problems] == [3]
     assert stored(store) == [visit("Ada", "Dan", step) for step in (5, 6, 7)]
-    # Cut at a date, the rest of it can be taken.
+    # Cut at a date, the rest of the interval is accepted.
     options = TableOptions(earliest="2018-10-08")
     assert add_file(store, write_table(tmp_path / "cut.csv", rows[:1], INTERVAL), options=options).added.num_known == 1
 
 
-def test_numbers_must_lie_on_the_axis(address: str, tmp_path: Path):
+def test_numbers_must_be_on_the_time_axis(address: str, tmp_path: Path):
     axis = TimeAxis(TimeUnit.INTEGER, 0, stride=24)
     facts = Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 1)])
     numbered = Dataset("hours", Vocabulary(["a", "b"], ["r"]), axis, facts, Facts.empty(), Facts.empty())
@@ -95,15 +95,15 @@ def test_numbers_must_lie_on_the_axis(address: str, tmp_path: Path):
         assert stored(store) == [NamedFact("a", "r", "c", 3)]
 
 
-def test_a_unit_of_its_own_and_a_taken_place_are_refused(store: FactStore, tmp_path: Path):
+def test_another_time_unit_and_an_existing_file_are_refused(store: FactStore, tmp_path: Path):
     file = write_table(tmp_path / "new.csv", GOOD)
-    with pytest.raises(DataError, match="counted by the day"):
+    with pytest.raises(DataError, match="here it is the day"):
         add_file(store, file, options=TableOptions(unit=TimeUnit.YEAR))
     with pytest.raises(DataError, match="already exists"):
         add_file(store, file, rejected_file=file)
 
 
-def test_objects_are_checked_like_the_rows_of_a_file(store: FactStore):
+def test_records_are_checked_like_the_rows_of_a_file(store: FactStore):
     good = {"subject": "Ada", "relation": "visit", "object": "Dan", "time": "2018-10-09"}
     bad = [
         {**good, "relation": "marry"},

@@ -1,4 +1,4 @@
-"""A fact is in force for the next question, with every model."""
+"""Added facts are used by the next question, with every model."""
 
 import json
 import shutil
@@ -48,12 +48,12 @@ def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.fixture
 def run(trained: dict[str, Path], tmp_path: Path) -> Path:
-    """A run of one's own, to add facts to."""
+    """Return a copy of a run, to add facts to."""
     return shutil.copytree(trained["recurrency"], tmp_path / "run")
 
 
 def close(numbers: dict[str, float]) -> Any:
-    """The same numbers, perhaps added up in another order."""
+    """Return the same numbers up to the order of summation."""
     return pytest.approx(numbers, rel=1e-4, abs=1e-6)
 
 
@@ -70,13 +70,13 @@ def add(run: Path, text: str, *words: str) -> dict[str, Any]:
 
 
 def answers(forecaster: Forecaster, subject: str, at: str) -> dict[str, float]:
-    """Score and probability of every answer."""
+    """Return score and probability of every answer."""
     found = forecaster.ask(subject, "hold talks with", at=at, top=1000).answers
     return {f"{answer.entity} {name}": getattr(answer, name) for answer in found for name in ("score", "probability")}
 
 
 @pytest.mark.parametrize("model", SMALL)
-def test_facts_are_in_force_for_the_next_question(trained: dict[str, Path], tmp_path: Path, model: str):
+def test_added_facts_are_used_by_the_next_question(trained: dict[str, Path], tmp_path: Path, model: str):
     run = shutil.copytree(trained[model], tmp_path / "run")
     running = Forecaster.load(run, "cpu")
     with pytest.raises(UnknownNameError):
@@ -87,20 +87,20 @@ def test_facts_are_in_force_for_the_next_question(trained: dict[str, Path], tmp_
     for forecaster in (running, Forecaster.load(run, "cpu")):  # one that was loaded before, and one after
         found = forecaster.ask("Aldoria", "hold talks with", top=1000, explain=1000)
         assert (found.time, found.ahead) == ("2023-07-09", 1)
-        (newcomer,) = [answer for answer in found.answers if answer.entity == "Newland"]
-        seen = {fact.time for reason in newcomer.reasons for fact in reason.facts if fact.object == "Newland"}
+        (added_entity,) = [answer for answer in found.answers if answer.entity == "Newland"]
+        seen = {fact.time for reason in added_entity.reasons for fact in reason.facts if fact.object == "Newland"}
         assert seen <= set(DAYS)
         assert seen
-        # The new entity can be asked about as well, either way round.
+        # The new entity can be asked about as subject and as object.
         assert forecaster.ask("newland", "accuse").answers
         assert forecaster.ask(None, "hold talks with", "Newland").answers[0].probability > 0
-        # What comes at the question's time or later does not matter to it, not even a name.
+        # Facts and names at the question's time or later do not affect it.
         assert answers(forecaster, "Aldoria", DAYS[0]) == close(before)
         untouched = Forecaster.load(trained[model], "cpu")
         assert answers(forecaster, "Aldoria", LAST) == close(answers(untouched, "Aldoria", LAST))
 
 
-def test_a_backfill_changes_what_later_questions_see_and_no_earlier_one(run: Path):
+def test_a_backfill_affects_only_later_questions(run: Path):
     forecaster = Forecaster.load(run, "cpu")
     early, late = (answers(forecaster, "Aldoria", at) for at in ("2023-03-01", "2023-07-01"))
     text = HEADER + "Aldoria,hold talks with,Newland,2023-03-01\n"
@@ -116,7 +116,7 @@ def test_a_backfill_changes_what_later_questions_see_and_no_earlier_one(run: Pat
     assert forecaster.ask("Aldoria", "accuse").time == "2023-07-01"
 
 
-def test_what_was_added_is_shown(run: Path):
+def test_added_facts_are_listed(run: Path):
     assert "0 facts were added" in titer("facts", "list", run).stdout
     add(run, NEW)
     assert add(run, NEW)["known"] == 8
@@ -129,7 +129,7 @@ def test_what_was_added_is_shown(run: Path):
     assert (found["latest"][-1]["object"], found["latest"][-1]["time"]) == ("Newland", DAYS[-1])
 
 
-def test_people_are_told_what_became_of_their_rows(run: Path):
+def test_the_command_reports_added_and_rejected_rows(run: Path):
     file = run.parent / "new.csv"
     rows = "Aldoria,marry,Brenmark,2023-07-01\n\nAldoria,hold talks with,Newland,2023-06-01\n"
     file.write_text(NEW + rows)
@@ -144,7 +144,7 @@ def test_people_are_told_what_became_of_their_rows(run: Path):
     assert "8 known before" in titer("facts", "add", run, file, "--bad-rows", "skip").stdout
 
 
-def test_servers_can_share_a_history_by_its_address(run: Path, postgres: Server, monkeypatch: pytest.MonkeyPatch):
+def test_processes_can_share_a_store_by_its_url(run: Path, postgres: Server, monkeypatch: pytest.MonkeyPatch):
     address = postgres.new_store()
     assert add(run, NEW, "--store", address)["added"] == 8
     assert not (run / "facts.db").exists()
@@ -168,13 +168,13 @@ def test_a_run_with_added_facts_is_not_overwritten(run: Path, world_data: Datase
     assert train(world_data, Config.load(model="recurrency"), run, resume=True).is_finished
 
 
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path):
+def test_a_directory_that_is_not_a_run_is_refused(tmp_path: Path):
     (tmp_path / "new.csv").write_text(NEW)
     assert "not a run directory" in str(titer("facts", "add", tmp_path, tmp_path / "new.csv").exception)
     assert not (tmp_path / "facts.db").exists()
 
 
-def test_a_run_whose_store_was_only_opened_can_be_overwritten(world_data: Dataset, tmp_path: Path):
+def test_a_run_with_an_empty_store_can_be_overwritten(world_data: Dataset, tmp_path: Path):
     run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
     FactStore(run.store_path, world_data).close()
     assert run.store_path.exists()
@@ -182,7 +182,7 @@ def test_a_run_whose_store_was_only_opened_can_be_overwritten(world_data: Datase
     assert not run.store_path.exists()
 
 
-def test_a_store_that_cannot_be_read_is_not_thrown_away(world_data: Dataset, tmp_path: Path):
+def test_a_damaged_store_is_not_overwritten(world_data: Dataset, tmp_path: Path):
     run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
     run.store_path.write_bytes(b"no database, and perhaps all that is left of one")
     with pytest.raises(TiterError, match="which nothing overwrites"):

@@ -1,4 +1,4 @@
-"""A live history is the history of all facts, and nothing after a question's time reaches it."""
+"""The live history equals the history of all facts, and later facts do not affect earlier questions."""
 
 import random
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from titer.store.live import LiveHistory
 
 
 def all_at_once(store: FactStore) -> History:
-    """The same history, from nothing."""
+    """Return the same history, built from all facts."""
     known = store.dataset.vocabulary
     facts = [fact for _, fact, _ in store.since(0)]
     names = dict.fromkeys([*known.entities, *(name for fact in facts for name in (fact.subject, fact.object))])
@@ -44,7 +44,7 @@ def assert_same(found: History, expected: History) -> None:
     seed=st.integers(0, 9),
 )
 @settings(max_examples=40)
-def test_it_equals_the_history_of_all_facts_whenever_it_is_asked(new_store: Callable[[], str], batches, seed: int):
+def test_it_always_equals_the_history_of_all_facts(new_store: Callable[[], str], batches, seed: int):
     chance = random.Random(seed)
     with FactStore(new_store(), dataset()) as store:
         live, late = LiveHistory(store), LiveHistory(store)
@@ -58,18 +58,18 @@ def test_it_equals_the_history_of_all_facts_whenever_it_is_asked(new_store: Call
         assert_same(late.current(), live.current())
 
 
-def test_nothing_new_costs_nothing_and_an_old_history_stays_as_it_was(address: str):
+def test_it_is_the_same_object_without_new_facts_and_old_ones_do_not_change(address: str):
     with FactStore(address, dataset()) as store:
         live = LiveHistory(store)
         before = live.current()
         assert live.current() is before
-        store.add([visit("Ada", "Newcomer", LAST_STEP + 1)])
+        store.add([visit("Ada", "Dan", LAST_STEP + 1)])
         after = live.current()
         assert after.num_edges == before.num_edges + 2
-        assert (after.vocabulary.entities[-1], before.vocabulary.num_entities) == ("Newcomer", 3)
+        assert (after.vocabulary.entities[-1], before.vocabulary.num_entities) == ("Dan", 3)
 
 
-def test_only_what_is_new_is_sorted_however_old_it_is(address: str, monkeypatch: pytest.MonkeyPatch):
+def test_only_new_facts_are_sorted_even_in_a_backfill(address: str, monkeypatch: pytest.MonkeyPatch):
     sorted_facts: list[int] = []
 
     def watched(facts: Facts, *others: Any) -> Any:
@@ -81,18 +81,18 @@ def test_only_what_is_new_is_sorted_however_old_it_is(address: str, monkeypatch:
         live = LiveHistory(store)
         monkeypatch.setattr(history_module, "_sorted_edges", watched)
         for step in (LAST_STEP + 1, 2, -7):
-            store.add([visit("Ada", "Newcomer", step), visit("Ben", "Ada", step)], backfill=True)
+            store.add([visit("Ada", "Dan", step), visit("Ben", "Ada", step)], backfill=True)
             live.current()
     assert sorted_facts == [2, 2, 2]
 
 
-def test_what_failed_half_way_is_taken_once_when_it_works_again(address: str, monkeypatch: pytest.MonkeyPatch):
+def test_facts_are_added_once_after_a_failure(address: str, monkeypatch: pytest.MonkeyPatch):
     def fail(*_: object) -> History:
         raise MemoryError
 
     with FactStore(address, dataset()) as store:
         live = LiveHistory(store)
-        store.add([visit("Ada", "Newcomer", LAST_STEP + 1)])
+        store.add([visit("Ada", "Dan", LAST_STEP + 1)])
         with monkeypatch.context() as patch:
             patch.setattr(History, "including", fail)
             for _ in range(2):
@@ -103,7 +103,7 @@ def test_what_failed_half_way_is_taken_once_when_it_works_again(address: str, mo
         assert_same(live.current(), all_at_once(store))
 
 
-def test_processes_agree_on_ids_whatever_they_saw_when(address: str):
+def test_processes_assign_the_same_ids(address: str):
     with FactStore(address, dataset()) as store, FactStore(address, dataset()) as other:
         early = LiveHistory(other)
         store.add([visit("Dan", "Eve", 6)])
@@ -115,12 +115,12 @@ def test_processes_agree_on_ids_whatever_they_saw_when(address: str):
 
 
 @pytest.mark.parametrize("step", [LAST_STEP + 1, LAST_STEP + 2])
-def test_what_is_added_at_or_after_a_time_is_not_seen_before_it(address: str, step: int):
+def test_facts_added_at_or_after_a_time_are_not_visible_before_it(address: str, step: int):
     asked = torch.full((3,), LAST_STEP + 1)
     with FactStore(address, dataset()) as store:
         live = LiveHistory(store)
         before = live.current().latest(torch.arange(3), asked, 10)
-        store.add([visit("Ada", "Ben", step), visit("Ada", "Newcomer", step)])
+        store.add([visit("Ada", "Ben", step), visit("Ada", "Dan", step)])
         after = live.current().latest(torch.arange(3), asked, 10)
         for name in ("relation", "time", "mask"):
             there = before.mask
@@ -130,7 +130,7 @@ def test_what_is_added_at_or_after_a_time_is_not_seen_before_it(address: str, st
         assert int(live.current().count_before(torch.tensor([0]), torch.tensor([step + 1]))) > int(before.mask[0].sum())
 
 
-def test_threads_see_whole_batches(address: str):
+def test_threads_see_complete_batches(address: str):
     with FactStore(address, dataset()) as store:
         live = LiveHistory(store)
         sizes: list[int] = []

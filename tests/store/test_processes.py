@@ -1,4 +1,4 @@
-"""Real processes that write, at once, and until they are killed."""
+"""Processes that write at the same time, and processes that are killed."""
 
 import os
 import random
@@ -29,7 +29,7 @@ class Nursery:
         self.commands, self.answers = commands, answers
 
     def start(self, address: str, writer: str, num_batches: int = ENDLESS) -> int:
-        """The process id of a new writer."""
+        """Start a writer and return its process id."""
         self.commands.write(f"{address} {writer} {num_batches}\n")
         self.commands.flush()
         return int(self.line("started"))
@@ -40,7 +40,7 @@ class Nursery:
         return rest
 
     def stored(self) -> list[int]:
-        """The batches that a writer said were stored, from here to its end."""
+        """Return the batches that a writer reports as stored, until it ends."""
         lines = []
         while (line := self.answers.readline().strip()) != "ended":
             assert line.startswith("stored ")
@@ -65,7 +65,7 @@ def nursery() -> Generator[Nursery]:
 
 
 @pytest.mark.slow
-def test_a_hundred_kills_lose_no_acknowledged_fact_and_leave_no_half_batch(address: str):
+def test_a_hundred_kills_lose_no_acknowledged_fact_and_leave_no_partial_batch(address: str):
     chance = random.Random(0)
     total = 0
     with FactStore(address, dataset()) as store, nursery() as processes:
@@ -91,7 +91,7 @@ def test_a_hundred_kills_lose_no_acknowledged_fact_and_leave_no_half_batch(addre
         assert len(again.since(0)) == total
 
 
-def test_processes_that_write_at_once_lose_nothing_and_stay_whole(address: str):
+def test_concurrent_writers_lose_no_fact_and_split_no_batch(address: str):
     # Nothing is there yet: they also create the store at once.
     with nursery() as one, nursery() as two, nursery() as three:
         started = [one, two, three]

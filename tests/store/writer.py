@@ -1,8 +1,8 @@
-"""Processes that add batch after batch of facts and say so after each, until somebody kills them.
+"""Processes that add batches of facts and report each one, until they are killed.
 
-Run as a program, it starts a writer for every line of its input, ``ADDRESS NAME BATCHES``: quickly, since all have been
-imported by then. It prints ``started PID``; the writer prints ``stored NUMBER`` after every batch; and when the writer
-is gone, it prints ``ended``.
+Run as a program, it starts a writer for every line of its input, ``ADDRESS NAME BATCHES``. All modules are imported
+before, so a writer starts quickly. The program prints ``started PID``, the writer ``stored NUMBER`` after every batch,
+and the program ``ended`` when the writer has ended.
 """
 
 import os
@@ -17,17 +17,17 @@ BATCH = 7
 
 
 def batch(writer: str, number: int) -> list[NamedFact]:
-    """Facts that no other writer adds."""
+    """Return facts that no other writer adds."""
     return [NamedFact(writer, "visit", f"{writer} {number} {i}", 10) for i in range(BATCH)]
 
 
 def say(line: str) -> None:
-    """At once, and whole: what is said was done before."""
+    """Print a line in one write, without a buffer."""
     os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
 def write(address: str, writer: str, num_batches: int) -> NoReturn:
-    """Add batches, and say the number of each when it is stored."""
+    """Add batches, and print the number of each when it is stored."""
     with FactStore(address, dataset()) as store:
         for number in range(num_batches):
             store.add(batch(writer, number))

@@ -90,7 +90,7 @@ def list_facts(
     dataset, total, found = _dataset(run), 0, []
     if store is not None or (run / STORE).exists():
         with _open(run, store) as facts:
-            total, found = facts.last_sequence, facts.latest(last)
+            total, found = facts.last_sequence, facts.last_added(last)
     rows = [
         {"sequence": sequence, **fact._asdict(), "time": dataset.axis.label(fact.step), "added_at": added_at}
         for sequence, fact, added_at in found

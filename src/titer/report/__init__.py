@@ -1,1 +1,1 @@
-"""One page about one run, for people: what it knows, how it learned, how good it is, and why it says what it says."""
+"""An HTML report about one run: metrics, calibration, examples with evidence, training and dataset."""

@@ -1,1 +1,1 @@
-"""Facts added to a run after training: a database, and the history that grows with it."""
+"""Facts added to a run after training: a database, and a history that includes them."""

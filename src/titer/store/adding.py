@@ -1,4 +1,4 @@
-"""From a file, or from objects in memory, to the store: checked as on import."""
+"""Add facts from files and from objects in memory, with the checks of an import."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,20 +13,26 @@ from titer.store.facts import Added, FactStore, NamedFact, RefusedFactsError
 
 @dataclass(frozen=True)
 class AddedFile:
-    """What has become of the facts of a file, and every row that was not taken."""
+    """The result of adding the facts of a file."""
 
     added: Added
+    """What was stored."""
     num_blank: int
-    """Rows with nothing in them."""
+    """Number of blank rows."""
     num_outside: int
-    """Rows outside the dates that were asked for."""
+    """Number of rows outside the range of dates."""
     rejections: Rejections
+    """The rows that were not added, with the reasons."""
     rejected_file: Path | None
-    """Where the rejected rows were written, if there were any."""
+    """Where the rejected rows were written; None if there were none."""
 
 
 class BadFactsError(DataError):
-    """Facts that cannot be taken, each with its row and the reason; none of those sent along was stored either."""
+    """Facts that cannot be added. None of the facts given with them was stored either.
+
+    Attributes:
+        problems: What is wrong, by row.
+    """
 
     def __init__(self, problems: list[Problem]):
         self.problems = problems
@@ -42,18 +48,34 @@ def add_file(
     skip_bad_rows: bool = False,
     rejected_file: Path | None = None,
 ) -> AddedFile:
-    """Add the facts of a file, all or none; or all but the bad rows, which go to ``rejected_file`` with the reasons."""
+    """Add the facts of a file: all or none, or all but the bad rows.
+
+    Args:
+        store: The fact store.
+        path: The file, in any format that can be imported.
+        options: How to read the file.
+        backfill: Whether to accept facts before the last known time step.
+        skip_bad_rows: Whether to add the other rows if some cannot be added.
+        rejected_file: Where to write skipped rows with the reasons. None for ``path`` with ``.rejected.csv`` appended.
+
+    Returns:
+        How many facts were added, and which rows were not.
+
+    Raises:
+        DataError: The file cannot be read, or has bad rows that are not to be skipped.
+        StoreError: The database cannot be used.
+    """
     options = options or TableOptions()
     if options.unit is not None:
-        raise DataError(f"time is counted by the {store.dataset.axis.unit} here; a step cannot be changed any more")
+        raise DataError(f"the time unit of a run cannot be changed; here it is the {store.dataset.axis.unit}")
     if rejected_file is not None and rejected_file.exists():
-        raise DataError(f"{rejected_file} already exists; choose another place for rejected rows")
+        raise DataError(f"{rejected_file} already exists; choose another file for rejected rows")
     rejections = Rejections(skip=skip_bad_rows)
     table = read_tables([path], options, rejections, store.dataset)
-    added = _add(store, _sent(table), str(path), rejections, backfill=backfill)
+    added = _add(store, _rows(table), str(path), rejections, backfill=backfill)
     if not rejections:
         return AddedFile(added, rejections.num_blank, table.num_outside, rejections, None)
-    # Should this fail, the command can be given again: facts that are known by then count once.
+    # If this fails, the command can be repeated: facts that are stored by then are skipped.
     rejected_file = rejected_file or path.with_name(f"{path.name}.rejected.csv")
     with atomic_path(rejected_file) as temporary:
         rejections.write(temporary)
@@ -63,53 +85,68 @@ def add_file(
 def add_records(
     store: FactStore, records: list[dict[str, Any]], *, name: str = "facts", backfill: bool = False
 ) -> Added:
-    """Add facts given as objects (``subject``, ``relation``, ``object`` and ``time``), all or none."""
+    """Add facts given as dictionaries, all or none. When this returns, they are on disk.
+
+    Args:
+        store: The fact store.
+        records: The facts, each with the keys ``subject``, ``relation``, ``object`` and ``time``.
+        name: What error messages call the records.
+        backfill: Whether to accept facts before the last known time step.
+
+    Returns:
+        How many facts were added, and which entities are new.
+
+    Raises:
+        BadFactsError: Some facts cannot be added; the error has the row and the reason of each.
+        DataError: A key is missing in all records, or there are no records.
+        StoreError: The database cannot be used.
+    """
     rejections = Rejections(skip=True)
     try:
         table = read_records(records, name, rejections, store.dataset)
     except DataError:
-        if rejections:  # then these say why nothing was read
+        if rejections:  # these are the reason why nothing was read
             raise BadFactsError(rejections.problems) from None
         raise
     if rejections:
         raise BadFactsError(rejections.problems)
-    sent = _sent(table)
+    rows = _rows(table)
     try:
-        return store.add([one.fact for one in sent], backfill=backfill)
+        return store.add([one.fact for one in rows], backfill=backfill)
     except RefusedFactsError as refused:
-        raise BadFactsError(_problems(refused, sent, name)) from None
+        raise BadFactsError(_problems(refused, rows, name)) from None
 
 
 @dataclass(frozen=True)
-class _Sent:
-    """A fact, and where it came from."""
+class _RowFact:
+    """A fact and its row."""
 
     fact: NamedFact
     row: int
 
 
-def _sent(table: Table) -> list[_Sent]:
+def _rows(table: Table) -> list[_RowFact]:
     entities, relations = table.vocabulary.entities, table.vocabulary.relations
     assert table.source_row is not None
     return [
-        _Sent(NamedFact(entities[s], relations[r], entities[o], t), row)
+        _RowFact(NamedFact(entities[s], relations[r], entities[o], t), row)
         for (s, r, o, t), row in zip(table.facts, table.source_row.tolist(), strict=True)
     ]
 
 
-def _add(store: FactStore, sent: list[_Sent], name: str, rejections: Rejections, *, backfill: bool) -> Added:
-    """Add what was read; a row that lasts is taken as a whole or not at all."""
+def _add(store: FactStore, rows: list[_RowFact], name: str, rejections: Rejections, *, backfill: bool) -> Added:
+    """Add facts; a row that lasts several time steps is added completely or not at all."""
     while True:
         try:
-            return store.add([one.fact for one in sent], backfill=backfill)
+            return store.add([one.fact for one in rows], backfill=backfill)
         except RefusedFactsError as refused:
-            problems = _problems(refused, sent, name)
+            problems = _problems(refused, rows, name)
             rejections.add(problems)
             bad = {problem.row for problem in problems}
-            sent = [one for one in sent if one.row not in bad]
+            rows = [one for one in rows if one.row not in bad]
 
 
-def _problems(refused: RefusedFactsError, sent: list[_Sent], name: str) -> list[Problem]:
-    """One problem for each row, however many of its steps are refused."""
-    by_row = {sent[place].row: (sent[place], reason) for place, reason in reversed(refused.reasons.items())}
+def _problems(refused: RefusedFactsError, rows: list[_RowFact], name: str) -> list[Problem]:
+    """Return one problem for each row, however many of its time steps are refused."""
+    by_row = {rows[place].row: (rows[place], reason) for place, reason in reversed(refused.reasons.items())}
     return [Problem(name, row, "", reason, ",".join(one.fact[:3])) for row, (one, reason) in sorted(by_row.items())]

@@ -1,4 +1,4 @@
-"""Databases that can keep facts: SQLite in a file, PostgreSQL by its address."""
+"""The databases that can hold facts: SQLite files and PostgreSQL servers."""
 
 import sqlite3
 import time
@@ -11,47 +11,47 @@ from sqlalchemy.exc import ArgumentError
 from titer.errors import StoreError
 
 BUSY_SECONDS = 60
-"""How long a writer waits for others before it gives up."""
-PATIENCE = {"connect_timeout": "10", "tcp_user_timeout": "30000"}
-"""Seconds, and milliseconds, after which a PostgreSQL server that says nothing is taken to be gone."""
+"""How long a writer waits for other writers."""
+TIMEOUTS = {"connect_timeout": "10", "tcp_user_timeout": "30000"}
+"""Seconds, and milliseconds, after which a PostgreSQL server that does not respond is considered unreachable."""
 WRITES = "titer_writes"
 EXAMPLES = "sqlite:///FILE or postgresql://USER@HOST/NAME"
 
 
 def database_url(address: str | Path) -> URL:
-    """The URL of a database that titer can use. A path is the file of an SQLite database."""
+    """Return the URL of a database; a path is the file of an SQLite database."""
     if isinstance(address, Path):
         return URL.create("sqlite", database=str(address))
     try:
         url = make_url(address)
     except ArgumentError:
-        raise StoreError(f"that is not the address of a database; one looks like {EXAMPLES}") from None
+        raise StoreError(f"not a database URL; use {EXAMPLES}") from None
     match url.get_backend_name():
         case "sqlite" if url.database and url.database != ":memory:" and "mode" not in url.query:
             return url.set(drivername="sqlite")
         case "sqlite":
-            raise StoreError("facts are kept in a file: sqlite:///FILE names one")
+            raise StoreError("an SQLite fact store needs a file; use sqlite:///FILE")
         case "postgresql" | "postgres":
             return url.set(drivername="postgresql+psycopg")
         case other:
-            raise StoreError(f"facts are kept in SQLite or PostgreSQL, not in {other}: {EXAMPLES}")
+            raise StoreError(f"unsupported database {other}; use {EXAMPLES}")
 
 
 def connect(url: URL) -> Engine:
-    """An engine whose committed transactions survive the end of the process, and a power cut."""
+    """Return an engine whose committed transactions survive the end of the process and a power failure."""
     if url.get_backend_name() == "sqlite":
         return _sqlite(url)
     try:
-        # Each statement sees all that is committed: what was read after the lock was waited for is the latest.
-        url = url.update_query_dict({name: value for name, value in PATIENCE.items() if name not in url.query})
+        # Each statement sees all committed data, so what a writer reads after it waited for the lock is up to date.
+        url = url.update_query_dict({name: value for name, value in TIMEOUTS.items() if name not in url.query})
         engine = create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, hide_parameters=True)
     except ModuleNotFoundError:
-        raise StoreError("PostgreSQL is reached through psycopg: pip install 'titer[postgres]'") from None
+        raise StoreError("PostgreSQL needs psycopg; run: pip install 'titer[postgres]'") from None
 
     @event.listens_for(engine, "begin")
     def durably(connection: Connection) -> None:
         if connection.get_execution_options().get(WRITES):
-            # A server may be set to answer before a transaction is on disk.
+            # A server can be configured to confirm a transaction before it is on disk.
             is_off = "current_setting('synchronous_commit') = 'off'"
             connection.exec_driver_sql(f"SELECT set_config('synchronous_commit', 'on', true) WHERE {is_off}")
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
@@ -64,10 +64,10 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None  # where a transaction begins is said below, not guessed by the driver
+        connection.isolation_level = None  # transactions begin explicitly, below
         connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
         _write_ahead(connection)
-        # The log reaches the disk before a commit returns.
+        # A commit returns when the log is on disk.
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
@@ -79,7 +79,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn on the write-ahead log; SQLite does not wait by itself if another process is doing the same."""
+    """Turn on the write-ahead log; SQLite itself does not wait while another process does the same."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:

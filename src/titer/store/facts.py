@@ -1,4 +1,4 @@
-"""The store: named facts that were added to a dataset, each once, in the order in which they were added."""
+"""The fact store: named facts that were added to a dataset, each once, in the order of their addition."""
 
 import hashlib
 import weakref
@@ -25,13 +25,20 @@ from titer.store import schema
 from titer.store.database import WRITES, connect, database_url
 
 LOOK_UP = 500
-"""How many facts are looked up together."""
+"""How many facts one statement looks up."""
 CREATION_LOCK = 0x7174_6572
-"""Any number that nobody else locks: PostgreSQL lets two processes create one table at once, and one fails."""
+"""Key of an advisory lock: without it, PostgreSQL lets two processes create the same table, and one fails."""
 
 
 class NamedFact(NamedTuple):
-    """A fact by names, at a step of the dataset's time axis."""
+    """A fact in names.
+
+    Attributes:
+        subject: Name of the subject.
+        relation: Name of the relation.
+        object: Name of the object.
+        step: Time step of the dataset's time axis.
+    """
 
     subject: str
     relation: str
@@ -40,12 +47,18 @@ class NamedFact(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """What two equal facts have in common; names have no line breaks."""
+        """A hash that is equal for equal facts only, since names have no line breaks."""
         return hashlib.sha256("\n".join(map(str, self)).encode()).hexdigest()
 
 
 class StoredFact(NamedTuple):
-    """A fact of the store."""
+    """A fact of the store.
+
+    Attributes:
+        sequence: Its number; the first fact that was added has number 1.
+        fact: The fact.
+        added_at: When it was added, in UTC.
+    """
 
     sequence: int
     fact: NamedFact
@@ -54,20 +67,26 @@ class StoredFact(NamedTuple):
 
 @dataclass(frozen=True)
 class Added:
-    """What has become of facts that were sent."""
+    """The result of adding facts."""
 
     num_added: int
+    """Number of facts that were stored."""
     num_known: int
-    """Sent before, twice, or in the dataset: these count once."""
+    """Number of facts that were not stored, since they are in the store, in the dataset, or given twice."""
     num_backfilled: int
-    """Of the added ones, how many are earlier than what was known."""
+    """Number of added facts that are earlier than the last known time step."""
     untrained: list[str]
-    """Entities of these facts that the dataset does not have."""
+    """Entities of the given facts that are not in the dataset."""
     last_sequence: int
+    """Number of the last fact in the store."""
 
 
 class RefusedFactsError(StoreError):
-    """Facts that cannot be taken, by their places among those that were sent; none of them was stored."""
+    """Facts that cannot be added. None of the facts given with them was stored either.
+
+    Attributes:
+        reasons: What is wrong, by the place of each fact among those given.
+    """
 
     def __init__(self, reasons: dict[int, str]):
         self.reasons = reasons
@@ -76,19 +95,34 @@ class RefusedFactsError(StoreError):
 
 
 class FactStore:
-    """Facts that were added to a dataset, in SQLite or PostgreSQL; several processes may use it at once.
+    """Facts added to a dataset, in SQLite or PostgreSQL. Several threads and processes may use it at once.
 
-    Every fact has a sequence number. Numbers have no gap, and one is never seen before all smaller ones are, so
-    ``since`` misses nothing. When ``add`` has returned, the facts are on disk.
+    Every fact has a sequence number. Numbers have no gaps, and a number becomes visible only after all smaller ones, so
+    ``since`` misses no fact. When ``add`` has returned, the facts are on disk.
+
+    Attributes:
+        name: The URL of the database, without a password.
+        dataset: The dataset that the facts continue.
+        first_step: The first time step of the dataset.
+        last_step: The last time step of the dataset.
     """
 
     def __init__(self, address: str | Path, dataset: Dataset):
+        """Open a fact store; create it if it does not exist.
+
+        Args:
+            address: The path of an SQLite file, or the URL of a database.
+            dataset: The dataset that the facts continue.
+
+        Raises:
+            StoreError: The database cannot be used, or belongs to another dataset.
+        """
         url = database_url(address)
         self.name = url.render_as_string(hide_password=True)
         self.dataset = dataset
         self.first_step, self.last_step = int(dataset.facts.time.min()), int(dataset.facts.time.max())
         self._engine = connect(url)
-        weakref.finalize(self, self._engine.dispose)  # for those who do not close it
+        weakref.finalize(self, self._engine.dispose)  # in case it is never closed
         try:
             with self._guard():
                 self._open()
@@ -97,7 +131,7 @@ class FactStore:
             raise
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections to the database."""
         self._engine.dispose()
 
     def __enter__(self) -> "FactStore":
@@ -111,18 +145,18 @@ class FactStore:
             tables = set(inspect(connection).get_table_names())
         if not set(schema.metadata.tables) <= tables:
             if tables and self._engine.dialect.name == "sqlite":
-                raise StoreError(f"{self.name} is a database of something else: it has no {schema.about.name}")
+                raise StoreError(f"{self.name} is not a fact store: it has no table {schema.about.name}")
             with self._writing() as connection:
                 self._create(connection)
         with self._engine.connect() as connection:
             found = connection.execute(select(schema.about)).one_or_none()
         if found is None:
-            raise StoreError(f"{self.name} is damaged: it does not say which facts it continues")
+            raise StoreError(f"{self.name} is damaged: the table {schema.about.name} is empty")
         if found.format != schema.FORMAT:
             raise StoreError(f"{self.name} has format {found.format}; this version of titer uses {schema.FORMAT}")
         if found.dataset != self.dataset.checksum:
             raise StoreError(
-                f"{self.name} holds facts that continue another dataset ({found.dataset_name!r} "
+                f"{self.name} belongs to another dataset ({found.dataset_name!r} "
                 f"{found.dataset[:8]}, not {self.dataset.name!r} {self.dataset.checksum[:8]})"
             )
 
@@ -136,13 +170,24 @@ class FactStore:
             connection.execute(insert(schema.about).values(**first, **whose))
 
     def add(self, facts: Sequence[NamedFact], *, backfill: bool = False) -> Added:
-        """Store facts, all or none; when this returns, they are on disk.
+        """Store facts, all or none. When this returns, they are on disk.
 
-        Facts before the last known step are refused unless ``backfill`` is set. Known ones count once, however old.
+        Facts that are known already, from the store or the dataset, are skipped.
+
+        Args:
+            facts: The facts.
+            backfill: Whether to accept facts before the last known time step.
+
+        Returns:
+            How many facts were added, and which entities are new.
+
+        Raises:
+            RefusedFactsError: Some facts have an unknown relation, an invalid name or an invalid time.
+            StoreError: The database cannot be used.
         """
         self._check_names(facts)
         with self._guard(), self._writing() as connection:
-            # Locks the row until the end: no other process adds facts meanwhile.
+            # This locks the row until the transaction ends, so no other process adds facts meanwhile.
             last = connection.execute(select(schema.about.c.last_sequence).with_for_update()).scalar_one()
             known = self._known(connection, facts)
             new = [place for place in range(len(facts)) if not known[place]]
@@ -163,7 +208,7 @@ class FactStore:
         return Added(len(new), len(facts) - len(new), num_backfilled, untrained, last + len(new))
 
     def _known(self, connection: Connection, facts: Sequence[NamedFact]) -> list[bool]:
-        """Which facts are in the dataset, in the store, or among those before them."""
+        """Return which facts are in the dataset, in the store, or given before."""
         seen = self._in_dataset(facts)
         fingerprints = [fact.fingerprint for fact in facts]
         for start in range(0, len(facts), LOOK_UP):
@@ -177,7 +222,7 @@ class FactStore:
         return known
 
     def _in_dataset(self, facts: Sequence[NamedFact]) -> set[str]:
-        """Fingerprints of the facts that the dataset has itself."""
+        """Return the fingerprints of the facts that are in the dataset."""
         entities, relations = self.dataset.vocabulary.entity_ids, self.dataset.vocabulary.relation_ids
         sent = [
             fact
@@ -191,7 +236,7 @@ class FactStore:
             return set()
         rows = Facts.from_rows([(entities[f.subject], relations[f.relation], entities[f.object], f.step) for f in sent])
         old = self.dataset.facts[self.dataset.facts.time >= rows.time.min()]
-        # Each row of its own here: a fact that was sent twice is told from one that the dataset has.
+        # Without duplicates, a repeated row can only repeat a fact of the dataset.
         distinct = rows[rows.first_occurrences()]
         repeats = ~Facts.concatenate(old, distinct).first_occurrences()[len(old) :]
         names = self.dataset.vocabulary
@@ -201,7 +246,7 @@ class FactStore:
         }
 
     def _span(self, connection: Connection) -> tuple[int, int]:
-        """The first and the last step of all that is known."""
+        """Return the first and the last known time step."""
         column = schema.facts.c.step
         first, last = connection.execute(select(func.min(column), func.max(column))).one()
         if first is None:
@@ -212,22 +257,22 @@ class FactStore:
         reasons = {}
         for place, fact in enumerate(facts):
             if fact.relation not in self.dataset.vocabulary.relation_ids:
-                reasons[place] = f"the relation {fact.relation!r} was never learned"
+                reasons[place] = f"unknown relation {fact.relation!r}"
             elif not all(map(_is_name, fact[:3])):
-                reasons[place] = "a name is empty, is no Unicode text, or has a line break or a zero byte in it"
+                reasons[place] = "a name is empty, is not valid Unicode, or contains a line break or a zero byte"
         if reasons:
             raise RefusedFactsError(reasons)
 
     def _check_times(self, facts: Sequence[NamedFact], new: list[int], first: int, last: int, backfill: bool) -> None:
         axis, reasons = self.dataset.axis, {}
-        low, high = first, last  # new facts must lie near enough to each other, too
+        low, high = first, last  # also bounds the distance between new facts
         for place in new:
             step = facts[place].step
             if max(high, step) - min(low, step) >= MAX_STEPS:
-                reasons[place] = f"facts cannot be {MAX_STEPS:,} steps apart"
+                reasons[place] = f"facts may not be {MAX_STEPS:,} or more steps apart"
             elif step < last and not backfill:
                 ago = f"{axis.duration(last - step)} before the last known step, {axis.label(last)}"
-                reasons[place] = f"{axis.label(step)} is {ago}; only a backfill takes in such facts"
+                reasons[place] = f"{axis.label(step)} is {ago}; only a backfill accepts earlier facts"
             else:
                 low, high = min(low, step), max(high, step)
         if reasons:
@@ -235,25 +280,39 @@ class FactStore:
 
     @property
     def last_sequence(self) -> int:
-        """The number of the fact that was added last; also how many there are."""
+        """The number of the fact that was added last, which is also the number of facts."""
         with self._guard(), self._engine.connect() as connection:
             return connection.execute(select(schema.about.c.last_sequence)).scalar_one()
 
     def since(self, sequence: int) -> list[StoredFact]:
-        """All facts that were added after the one with this number, in order; checked for damage."""
+        """Return all facts that were added after a given one, in order, checked for damage.
+
+        Args:
+            sequence: The number of that fact; 0 for all facts.
+
+        Raises:
+            StoreError: The database cannot be used, or facts are missing or were changed.
+        """
         last = self.last_sequence
         if last == sequence:
             return []
         if last < sequence:
-            raise StoreError(f"{self.name} has gone back: it had {sequence:,} facts and now has {last:,}")
+            raise StoreError(f"{self.name} has lost facts: it had {sequence:,} and now has {last:,}")
         found = self._read(select(schema.facts).where(schema.facts.c.sequence > sequence))
         numbers = range(sequence + 1, sequence + 1 + len(found))
         if len(found) < last - sequence or any(fact.sequence != n for fact, n in zip(found, numbers, strict=True)):
             raise StoreError(f"{self.name} is damaged: facts are missing from it")
         return found
 
-    def latest(self, count: int) -> list[StoredFact]:
-        """The facts that were added last, in order."""
+    def last_added(self, count: int) -> list[StoredFact]:
+        """Return the facts that were added last, in the order of their addition.
+
+        Args:
+            count: How many facts to return at most.
+
+        Raises:
+            StoreError: The database cannot be used, or facts were changed.
+        """
         newest = select(schema.facts).order_by(schema.facts.c.sequence.desc()).limit(count).subquery()
         return self._read(select(newest), newest)
 
@@ -263,7 +322,7 @@ class FactStore:
             for row in connection.execute(query.order_by(table.c.sequence)):
                 fact = NamedFact(row.subject, row.relation, row.object, row.step)
                 if fact.fingerprint != row.fingerprint:
-                    raise StoreError(f"{self.name} is damaged: fact {row.sequence} is not what was stored")
+                    raise StoreError(f"{self.name} is damaged: fact {row.sequence} was changed")
                 found.append(StoredFact(row.sequence, fact, row.added_at))
         return found
 
@@ -276,17 +335,17 @@ class FactStore:
 
     @contextmanager
     def _guard(self) -> Generator[None]:
-        """What goes wrong in the database is said in a line."""
+        """Turn errors of the database into a ``StoreError`` with one line."""
         try:
             yield
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-            raise StoreError(f"{self.name} cannot be used as a store of facts: {reason}") from error
+            raise StoreError(f"{self.name} cannot be used as a fact store: {reason}") from error
 
 
 def _is_name(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a surrogate
         return False
     return bool(text) and not set(text) & set("\0\n\r")

@@ -1,4 +1,4 @@
-"""Look into a run's database without opening it as a store."""
+"""A look into a run's database without opening it as a store."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""A history that knows every fact as soon as it is stored."""
+"""A history that includes every stored fact."""
 
 from threading import Lock
 
@@ -9,14 +9,20 @@ from titer.store.facts import FactStore, StoredFact
 
 
 class LiveHistory:
-    """The facts of a dataset and of its store, as one history that is never behind the store.
+    """The facts of a dataset and of its fact store as one history, up to date with the store.
 
-    Entities that the dataset does not have get the next free ids in the order of the sequence numbers, so every
-    process gives them the same. May be used by several threads: what ``current`` returns never changes.
+    Entities that are not in the dataset get the next free ids in the order of the sequence numbers, so all processes
+    assign the same ids. Safe to use from several threads: a history that ``current`` has returned does not change.
     """
 
     def __init__(self, store: FactStore, history: History | None = None):
-        """``history`` is that of the dataset alone, where it is there already; the live one stays on its device."""
+        """Create a live history.
+
+        Args:
+            store: The fact store.
+            history: The history of the store's dataset without added facts. None to build it. The live history stays
+                on its device.
+        """
         self.store = store
         dataset = store.dataset
         self._lock = Lock()
@@ -24,14 +30,14 @@ class LiveHistory:
         self._sequence = 0
 
     def current(self) -> History:
-        """The history with all that is stored by now. Where nothing is new, it is the same object as before."""
+        """Return the history with all facts stored by now: the same object as before if there are no new ones."""
         with self._lock:
             if new := self.store.since(self._sequence):
                 self._take(new)
             return self._history
 
     def _take(self, new: list[StoredFact]) -> None:
-        """Nothing changes before all has gone well: what fails half-way is taken again as if for the first time."""
+        """Add stored facts. Attributes are assigned last, so after a failure the same facts can be added again."""
         vocabulary = _grown(self._history.vocabulary, new)
         entities, relations = vocabulary.entity_ids, vocabulary.relation_ids
         added = Facts.from_rows(
@@ -42,7 +48,7 @@ class LiveHistory:
 
 
 def _grown(known: Vocabulary, new: list[StoredFact]) -> Vocabulary:
-    """The vocabulary with the names of new facts at its end."""
+    """Return the vocabulary with the names of new facts at its end."""
     names = dict.fromkeys(name for _, fact, _ in new for name in (fact.subject, fact.object))
-    unheard = [name for name in names if name not in known.entity_ids]
-    return Vocabulary([*known.entities, *unheard], known.relations) if unheard else known
+    unknown = [name for name in names if name not in known.entity_ids]
+    return Vocabulary([*known.entities, *unknown], known.relations) if unknown else known

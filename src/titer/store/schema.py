@@ -1,4 +1,4 @@
-"""The two tables of a store."""
+"""The two tables of a fact store."""
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Integer, MetaData, String, Table, Text
 
@@ -6,7 +6,7 @@ FORMAT = 1
 
 metadata = MetaData()
 
-# SQLite numbers the rows of a table by itself, and only INTEGER is that number.
+# In SQLite only a column of type INTEGER can be the row number.
 Sequence = BigInteger().with_variant(Integer, "sqlite")
 
 about = Table(
@@ -18,13 +18,13 @@ about = Table(
     Column("dataset_name", Text, nullable=False),
     Column("last_sequence", BigInteger, nullable=False),
 )
-"""One row. Whoever adds facts holds it locked until they are committed, so numbers become visible in their order."""
+"""One row. A writer holds it locked until its facts are committed, so sequence numbers become visible in order."""
 
 facts = Table(
     "titer_facts",
     metadata,
-    Column("sequence", Sequence, primary_key=True, autoincrement=False),  # 1, 2, 3, … without a gap
-    Column("fingerprint", String(64), nullable=False, unique=True),  # names may be too long for an index
+    Column("sequence", Sequence, primary_key=True, autoincrement=False),  # 1, 2, 3, … without gaps
+    Column("fingerprint", String(64), nullable=False, unique=True),  # names can be too long to index
     Column("subject", Text, nullable=False),
     Column("relation", Text, nullable=False),
     Column("object", Text, nullable=False),
