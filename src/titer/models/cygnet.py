@@ -61,8 +61,8 @@ class CyGNet(Model):
         \end{aligned}
         $$
 
-        $k_t \mathbf{u}$ is the embedding of a time step: a multiple of one learned unit vector. The copy vocabulary of
-        a query, where $h_o = 0$, is every answer that $(s, r, ?)$ had before the query's time. The loss is the
+        \(k_t \mathbf{u}\) is the embedding of a time step: a multiple of one learned unit vector. The copy vocabulary
+        of a query, where \(h_o = 0\), is every answer that \((s, r, ?)\) had before the query's time. The loss is the
         cross-entropy over all entities. As in the authors' code, and unlike in the other models of this package, other
         true answers at the query's time are not excluded from the loss.
 
@@ -73,12 +73,12 @@ class CyGNet(Model):
     Differences from the publication:
         - The copy vocabulary follows the history through validation and test. The authors' code freezes it after
           training.
-        - A query without past answers has no copy mode: $P = P_g$.
-        - $\kappa$ is a setting, ``copy_range``. The authors use 1, the published configurations of this package 5.
+        - A query without past answers has no copy mode: \(P = P_g\).
+        - \(\kappa\) is a setting, ``copy_range``. The authors use 1, the published configurations of this package 5.
         - One model answers both directions by inverse relations. The paper trains one model for each direction.
-        - $k_t$ counts time steps as a share of the training split: it is 1 at the last time step of training. A time
+        - \(k_t\) counts time steps as a share of the training split: it is 1 at the last time step of training. A time
           step outside the training split has the embedding of the nearest time step inside it.
-        - There is no L2 penalty on the embeddings; the authors' has the weight 0.01. $\alpha$ is 0.8 on WIKI and YAGO
+        - There is no L2 penalty on the embeddings; the authors' has the weight 0.01. \(\alpha\) is 0.8 on WIKI and YAGO
           too, where the authors use 0.7.
         - An entity without a fact in training keeps its initial embedding.
     """

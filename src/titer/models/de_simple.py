@@ -45,15 +45,16 @@ class DESimplE(EmbeddingModel):
         \end{aligned}
         $$
 
-        Every entity has two such embeddings $z$: $h$ as a subject and $t$ as an object. Time is counted from the end of
-        training in units of ``time_scale`` time steps. The waves continue at time steps outside the training split.
+        Every entity has two such embeddings \(z\): \(h\) as a subject and \(t\) as an object. Time is counted from the
+        end of training in units of ``time_scale`` time steps. The waves continue at time steps outside the training
+        split.
 
     Reference:
         Goel, Kazemi, Brubaker and Poupart, "Diachronic Embedding for Temporal Knowledge Graph Completion", AAAI 2020.
 
     Differences from the publication:
         - There is one wave, over the time steps since the end of training. The authors add three waves, for the year,
-          the month and the day, each with its own $a$, $w$ and $b$.
+          the month and the day, each with its own \(a\), \(w\) and \(b\).
         - The loss is the cross-entropy over all entities; other true answers at the query's time are excluded from
           it. The paper trains against sampled negatives.
         - A query for the subject uses an inverse relation of its own. The paper uses the same relation for both

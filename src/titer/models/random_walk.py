@@ -44,9 +44,9 @@ class RandomWalk(Model):
     Formula:
         $$\phi(o \mid s, r, t) = \frac{1}{M} \sum_{m=1}^{M} \mathbb{1}[\text{walk } m \text{ ends at } o]$$
 
-        Each of $M$ = ``num_walks`` walks starts at the query's node $(s, t)$. From a node $(e, t_l)$ it stays, or
-        follows one of the $N$ latest edges $(e, r', e', t')$ with $t' \le t_l$ and $t' < t$. All these choices have the
-        same probability. A walk ends after $L$ hops.
+        Each of \(M\) = ``num_walks`` walks starts at the query's node \((s, t)\). From a node \((e, t_l)\) it stays, or
+        follows one of the \(N\) latest edges \((e, r', e', t')\) with \(t' \le t_l\) and \(t' < t\). All these choices
+        have the same probability. A walk ends after \(L\) hops.
 
     Reference:
         This is the random search that the TITer paper draws as a dotted line: Sun, Zhong, Ma, Han and He,

@@ -58,9 +58,9 @@ class Recurrency(Model):
         \end{aligned}
         $$
 
-        The decay $p_r$ and the mix $\mu_r$ of each query relation are chosen on the validation split, by the reciprocal
-        ranks among the entities that share a past fact with the subject. Each validation query uses only the facts
-        before its own time.
+        The decay \(p_r\) and the mix \(\mu_r\) of each query relation are chosen on the validation split, by the
+        reciprocal ranks among the entities that share a past fact with the subject. Each validation query uses only the
+        facts before its own time.
 
     Reference:
         After Gastinger, Meilicke, Errica, Sztyler, Schuelke and Stuckenschmidt, "History Repeats Itself: A Baseline for
@@ -68,7 +68,7 @@ class Recurrency(Model):
 
     Differences from the publication:
         - The decay is a power law. The paper's is exponential.
-        - Facts with other relations between the subject and the answer count too, with the weight $\mu_r$.
+        - Facts with other relations between the subject and the answer count too, with the weight \(\mu_r\).
     """
 
     name = "recurrency"

@@ -23,7 +23,7 @@ class TADistMult(EmbeddingModel):
     Formula:
         $$\phi(o \mid s, r, t) = \langle e_s,\; \mathrm{LSTM}(r, d_1(t), \dots, d_n(t)),\; e_o \rangle$$
 
-        $d_i(t)$ are the characters of the date as the time axis writes it, such as 2014-08-15 or 177. A time step
+        \(d_i(t)\) are the characters of the date as the time axis writes it, such as 2014-08-15 or 177. A time step
         without a fact in training is read as the latest one before it that has a fact, or as the first of training.
 
     Reference:

@@ -36,7 +36,7 @@ class TNTComplEx(EmbeddingModel):
         $$\phi(o \mid s, r, t) = \mathrm{Re} \langle u_s,\; v^t_r \odot w_t + v_r,\; \overline{u_o} \rangle$$
 
         The loss of a fact is its cross-entropy, the cubed 3-norms of its factors (N3), and a penalty on the change of
-        $w$ between periods:
+        \(w\) between periods:
 
         $$
         \lambda_1 \left( \|u_s\|_3^3 + \|v^t_r \odot w_t\|_3^3 + \|v_r\|_3^3 + \|u_o\|_3^3 \right)
@@ -49,7 +49,8 @@ class TNTComplEx(EmbeddingModel):
         Lacroix, Obozinski and Usunier, "Tensor Decompositions for Temporal Knowledge Base Completion", ICLR 2020.
 
     Differences from the publication:
-        - Time steps share $w$ in ``num_periods`` periods of equal length. The paper has one $w$ for every time stamp.
+        - Time steps share \(w\) in ``num_periods`` periods of equal length. The paper has one \(w\) for every time
+          stamp.
         - N3 has no factor ⅓, which the paper's has. The authors' code weighs the cubes of the two entities twice; here
           all factors have the same weight.
         - Training uses Adam. The paper uses Adagrad.

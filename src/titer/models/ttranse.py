@@ -27,7 +27,7 @@ class TTransE(EmbeddingModel):
     Formula:
         $$\phi(o \mid s, r, t) = - \| e_s + e_r + \tau_t - e_o \|_2^2$$
 
-        Time steps share the embeddings $\tau$ of ``num_periods`` periods of equal length. A time step after training
+        Time steps share the embeddings \(\tau\) of ``num_periods`` periods of equal length. A time step after training
         belongs to the last period of training, one before training to the first.
 
     Reference:

@@ -29,11 +29,11 @@ class RENet(ByTimeModel):
         \end{aligned}
         $$
 
-        $g$ is the state of a node in a snapshot, see ``Neighbourhood``. The local history $h$ covers the latest
-        ``local_steps`` snapshots in which the subject has facts, the global history $H$ the latest ``global_steps``
-        snapshots. $H$ is zero at local snapshots before the global history. A subject without a past fact has $h = 0$
-        and uses no $H$. Memory is bounded by these snapshots and the neighbourhoods of their nodes, however long the
-        history is.
+        \(g\) is the state of a node in a snapshot, see ``Neighbourhood``. The local history \(h\) covers the latest
+        ``local_steps`` snapshots in which the subject has facts, the global history \(H\) the latest ``global_steps``
+        snapshots. \(H\) is zero at local snapshots before the global history. A subject without a past fact has
+        \(h = 0\) and uses no \(H\). Memory is bounded by these snapshots and the neighbourhoods of their nodes, however
+        long the history is.
 
     Reference:
         Jin, Qu, Jin and Ren, "Recurrent Event Network: Autoregressive Structure Inference over Temporal Knowledge
@@ -42,14 +42,14 @@ class RENet(ByTimeModel):
     Differences from the publication:
         - The relational graph aggregator and the attentive pooling are combined. The paper uses one at a time.
         - The attention is a dot product and pools messages. The paper's is additive,
-          $v^\top \tanh(W [e_s; e_r; e_u])$, and pools embeddings $e_u$.
+          \(v^\top \tanh(W [e_s; e_r; e_u])\), and pools embeddings \(e_u\).
         - There is one R-GCN layer by default, followed by tanh. The paper has two.
-        - The output weights are tied to the embeddings $e_o$, with a bias $b_o$. The authors' separate output layer is
-          why their model has more parameters.
-        - Only $P(o \mid s, r, t)$ is learned, not $P(r \mid s)$ and $P(s)$.
-        - $H$ is trained together with the rest, not beforehand.
+        - The output weights are tied to the embeddings \(e_o\), with a bias \(b_o\). The authors' separate output layer
+          is why their model has more parameters.
+        - Only \(P(o \mid s, r, t)\) is learned, not \(P(r \mid s)\) and \(P(s)\).
+        - \(H\) is trained together with the rest, not beforehand.
         - Other true answers at the query's time are excluded from the loss.
-        - Some training queries are scored without $e_s$ or $e_r$ (``question_dropout``).
+        - Some training queries are scored without \(e_s\) or \(e_r\) (``question_dropout``).
         - The history holds observed facts, never the model's own forecasts.
         - One network answers the queries of both directions.
         - An entity without a fact in training keeps its initial embedding.

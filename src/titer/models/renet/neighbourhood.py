@@ -34,7 +34,7 @@ class Neighbourhood(nn.Module):
         \end{aligned}
         $$
 
-        $h$ are the states of the previous layer, embeddings at first. $N$ are the edges of the snapshot at $t$.
+        \(h\) are the states of the previous layer, embeddings at first. \(N\) are the edges of the snapshot at \(t\).
     """
 
     def __init__(self, num_relations: int, config: RENetConfig):

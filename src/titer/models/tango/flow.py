@@ -36,9 +36,10 @@ class Flow(nn.Module):
         \end{aligned}
         $$
 
-        $N$ are the edges of the current snapshot. $T$, the jump, are the edges that the previous snapshot does not have
-        ($+$), and those that only the previous snapshot has ($-$). Relation embeddings are constant. Every snapshot
-        lasts one unit of time, however many time steps without facts follow it, so that a query can have any time.
+        \(N\) are the edges of the current snapshot. \(T\), the jump, are the edges that the previous snapshot does not
+        have (\(+\)), and those that only the previous snapshot has (\(-\)). Relation embeddings are constant. Every
+        snapshot lasts one unit of time, however many time steps without facts follow it, so that a query can have any
+        time.
     """
 
     def __init__(self, config: TANGOConfig):

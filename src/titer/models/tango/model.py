@@ -56,8 +56,8 @@ class TANGO(ByTimeModel):
         \end{aligned}
         $$
 
-        $z(t - k)$ are the learned embeddings. The derivative, see ``Flow``, is a multi-relational graph network over
-        the latest $k$ snapshots, and a jump where facts begin or end.
+        \(z(t - k)\) are the learned embeddings. The derivative, see ``Flow``, is a multi-relational graph network over
+        the latest \(k\) snapshots, and a jump where facts begin or end.
 
     Reference:
         Han, Ding, Ma, Gu and Tresp, "Learning Neural Ordinary Equations for Forecasting Future Links on Temporal
@@ -66,19 +66,15 @@ class TANGO(ByTimeModel):
     Differences from the publication:
         The comparison is with the authors' code.
 
-        - The derivative is what the layers add to $z$. The authors' is $h^{(L)}$ itself.
+        - The derivative is what the layers add to \(z\). The authors' is \(h^{(L)}\) itself.
         - Relation embeddings are constant. The authors' change over time too.
-        - Neighbours are averaged. The authors weigh an edge by $1 / \sqrt{|N_v| |N_u|}$, followed by a bias and batch
+        - Neighbours are averaged. The authors weigh an edge by \(1 / \sqrt{|N_v| |N_u|}\), followed by a bias and batch
           normalisation.
         - The jump has the weight 0.1 and a full matrix. The authors' has the weight 0.01 and a diagonal matrix.
         - Every snapshot lasts one unit of time, and gradients go through the solver. The authors integrate over a tenth
           of the time between snapshots, with gradients by the adjoint method.
-        - Each layer has its own $\delta$, initially 0.3, and $W$ is initialised near the identity. The authors share
-          one $\delta$, initially 0.1.
-        - DistMult scores the integrated embeddings. The authors' scores the concatenation of the learned and the
-          integrated embeddings.
-        - TuckER has no batch normalisation, and its core is initialised near DistMult. The authors' has batch
-          normalisation and a random core.
+        - Each layer has its own \(\delta\), initially 0.3, and \(W\) is initialised near the identity. The authors
+          share one \(\delta\), initially 0.1.
         - Other true answers at the query's time are excluded from the loss.
         - An entity without a fact in training keeps its initial embedding.
     """
@@ -111,7 +107,16 @@ class TANGODistMult(TANGO):
     Formula:
         $$\mathrm{decoder}(z_s, z_r, z_o) = \sum_i z_{s,i} \, z_{r,i} \, z_{o,i}$$
 
-        The base class ``TANGO`` has the rest of the formula, the reference and the differences from the publication.
+        The base class ``TANGO`` has the rest of the formula.
+
+    Reference:
+        Han, Ding, Ma, Gu and Tresp, EMNLP 2021 (see ``TANGO``); the decoder is that of Yang, Yih, He, Gao and Deng,
+        "Embedding Entities and Relations for Learning and Inference in Knowledge Bases", ICLR 2015.
+
+    Differences from the publication:
+        - The decoder scores the integrated embeddings. The authors' scores the concatenation of the learned and the
+          integrated embeddings.
+        - All differences of ``TANGO``.
     """
 
     name = "tango_distmult"
@@ -125,7 +130,16 @@ class TANGOTuckER(TANGO):
     Formula:
         $$\mathrm{decoder}(z_s, z_r, z_o) = \sum_{ijk} W_{ijk} \, z_{s,i} \, z_{r,j} \, z_{o,k}$$
 
-        The base class ``TANGO`` has the rest of the formula, the reference and the differences from the publication.
+        The base class ``TANGO`` has the rest of the formula.
+
+    Reference:
+        Han, Ding, Ma, Gu and Tresp, EMNLP 2021 (see ``TANGO``); the decoder is that of Balažević, Allen and Hospedales,
+        "TuckER: Tensor Factorization for Knowledge Graph Completion", EMNLP 2019.
+
+    Differences from the publication:
+        - The decoder has no batch normalisation, and its core is initialised near DistMult. The authors' has batch
+          normalisation and a random core.
+        - All differences of ``TANGO``.
     """
 
     name = "tango_tucker"

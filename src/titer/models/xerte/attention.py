@@ -56,7 +56,7 @@ class Attention(nn.Module):
         \end{aligned}
         $$
 
-        $d$ is ``attention_dim``.
+        \(d\) is ``attention_dim``.
 
     A linear map of a concatenation is computed as a sum of maps of its parts, each once per relation, entity, lag, node
     or query. Only sums and products remain to be computed per edge.

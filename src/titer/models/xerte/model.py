@@ -34,9 +34,9 @@ class XERTE(Model):
         P(e \mid e_q, p_q, t_q) \propto \sum_{u = (e, t)} a_u
         $$
 
-        The subgraph starts as the node $v_q = (e_q, t_q)$, which has all attention. In every expansion each node
-        $v = (e, t)$ divides its attention among itself and its latest edges to earlier nodes $u = (e', t')$ (see
-        ``Attention``), and the $K$ edges with the most attention are kept. Then the reverse update (see ``Update``)
+        The subgraph starts as the node \(v_q = (e_q, t_q)\), which has all attention. In every expansion each node
+        \(v = (e, t)\) divides its attention among itself and its latest edges to earlier nodes \(u = (e', t')\) (see
+        ``Attention``), and the \(K\) edges with the most attention are kept. Then the reverse update (see ``Update``)
         passes representations back from the nodes reached last to the query's node, whose representation guides the
         next expansion.
 
@@ -54,15 +54,15 @@ class XERTE(Model):
           over 128 and 64 to 32.
         - The loss is the cross-entropy of the answer among all reached entities, without other true answers at the
           query's time. The authors' default is the binary cross-entropy.
-        - The reverse update uses the attention that an edge had when it was kept, and applies $W_h$ and LeakyReLU at
+        - The reverse update uses the attention that an edge had when it was kept, and applies \(W_h\) and LeakyReLU at
           every node that it passes. The authors recompute the attention of all kept edges in every expansion, and apply
-          $W_h$ and LeakyReLU once at its end, to relations too; here relations pass through $W_h$ alone.
+          \(W_h\) and LeakyReLU once at its end, to relations too; here relations pass through \(W_h\) alone.
         - A node that two expansions reach is two nodes, each with its own representation.
-        - A node reached for the first time is represented by its embedding, $[\bar e_e; \Phi(t_q - t)]$. The authors
-          project it and pass it through the $W_h$ of the earlier expansions.
-        - The query's representation $h_q$ takes part in the reverse update. The authors' does not.
-        - Attention scores are divided by $\sqrt d$, their linear maps have biases, and dropout is an addition.
-        - The initial frequencies of $\Phi$ go down to $10^{-4}$ instead of $10^{-9}$.
+        - A node reached for the first time is represented by its embedding, \([\bar e_e; \Phi(t_q - t)]\). The authors
+          project it and pass it through the \(W_h\) of the earlier expansions.
+        - The query's representation \(h_q\) takes part in the reverse update. The authors' does not.
+        - Attention scores are divided by \(\sqrt d\), their linear maps have biases, and dropout is an addition.
+        - The initial frequencies of \(\Phi\) go down to \(10^{-4}\) instead of \(10^{-9}\).
         - An entity without a fact in training keeps its initial embedding.
     """
 

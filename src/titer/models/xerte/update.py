@@ -29,7 +29,7 @@ class Update(nn.Module):
         \end{aligned}
         $$
 
-        $\alpha$ is the attention of an edge at the time it was kept.
+        \(\alpha\) is the attention of an edge at the time it was kept.
     """
 
     def __init__(self, config: XERTEConfig):
