@@ -9,7 +9,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common.embedding import EmbeddingConfig
-from titer.models.ta_distmult import SIGNS, TADistMult, signs_of_dates
+from titer.models.ta_distmult import CHARACTERS, TADistMult, encode_dates
 
 
 class TestTADistMult(ModelCase):
@@ -20,29 +20,29 @@ class TestTADistMult(ModelCase):
     explains = False
 
 
-def written(labels: list[str]) -> list[str]:
-    return ["".join(SIGNS[sign] for sign in row) for row in signs_of_dates(labels).tolist()]
+def decoded(labels: list[str]) -> list[str]:
+    return ["".join(CHARACTERS[code] for code in row) for row in encode_dates(labels).tolist()]
 
 
-def test_a_date_is_read_sign_by_sign_where_dates_differ():
-    assert written(["2014-08-30", "2014-08-31", "2014-09-01"]) == ["830", "831", "901"]
-    assert written(["9", "10", "11"]) == ["09", "10", "11"]
-    assert written(["-1", "0", "1"]) == ["-1", "00", "01"]
-    assert written(["2014"]) == [""]
+def test_dates_are_encoded_at_the_positions_where_they_differ():
+    assert decoded(["2014-08-30", "2014-08-31", "2014-09-01"]) == ["830", "831", "901"]
+    assert decoded(["9", "10", "11"]) == ["09", "10", "11"]
+    assert decoded(["-1", "0", "1"]) == ["-1", "00", "01"]
+    assert decoded(["2014"]) == [""]
 
 
-def test_the_score_is_the_product_with_what_was_read():
+def test_the_score_is_the_distmult_product_with_the_lstm_output():
     vocabulary = Vocabulary.numbered(5, 2)
     axis = TimeAxis(TimeUnit.DAY, "2014-08-29")
     train = Facts.from_rows([(0, 0, 1, 0), (2, 1, 3, 1), (4, 1, 3, 3)])
     model = TADistMult(vocabulary, axis, EmbeddingConfig(dim=4)).eval()
     model.prepare(train, Facts.empty())
     with torch.inference_mode():
-        scores, a_day_later = (model.score(Queries.one(2, 3, t), History(train, vocabulary))[0] for t in (1, 2))
-        whole = torch.nn.LSTM(4, 4)
-        whole.load_state_dict({f"{name}_l0": weight for name, weight in model.reader.state_dict().items()})
-        signs = [SIGNS.index(sign) for sign in "830"]
-        relation = whole(torch.stack([model.relation.weight[3], *model.sign.weight[signs]]))[0][-1]
+        scores, next_day = (model.score(Queries.one(2, 3, t), History(train, vocabulary))[0] for t in (1, 2))
+        lstm = torch.nn.LSTM(4, 4)
+        lstm.load_state_dict({f"{name}_l0": weight for name, weight in model.lstm.state_dict().items()})
+        codes = [CHARACTERS.index(character) for character in "830"]
+        relation = lstm(torch.stack([model.relation.weight[3], *model.character.weight[codes]]))[0][-1]
         expected = (model.entity.weight[2] * relation * model.entity.weight).sum(dim=1)
     torch.testing.assert_close(scores, expected)
-    assert torch.equal(scores, a_day_later)  # on which training has seen nothing
+    assert torch.equal(scores, next_day)  # training has no fact at time 2, so it is read as time 1

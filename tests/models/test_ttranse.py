@@ -19,19 +19,19 @@ class TestTTransE(ModelCase):
     explains = False
 
 
-def test_the_score_is_the_squared_distance_from_subject_plus_relation_plus_time():
+def test_the_score_is_the_negative_squared_distance_from_the_translated_subject():
     vocabulary = Vocabulary.numbered(5, 2)
     model = TTransE(vocabulary, TimeAxis(), TTransEConfig(dim=4, num_periods=3)).eval()
     train = Facts.from_rows([(0, 0, 1, 4), (2, 1, 3, 5), (4, 1, 3, 6)])
     model.prepare(train, Facts.empty())
     with torch.inference_mode():
         scores = model.score(Queries.one(2, 3, 5), History(train, vocabulary))[0]
-        there = model.entity.weight[2] + model.relation.weight[3] + model.period.weight[1]
-        expected = torch.stack([-(there - entity).square().sum() for entity in model.entity.weight])
+        translated = model.entity.weight[2] + model.relation.weight[3] + model.period.weight[1]
+        expected = torch.stack([-(translated - entity).square().sum() for entity in model.entity.weight])
     torch.testing.assert_close(scores, expected)
 
 
-def test_a_place_is_the_same_in_training_as_at_test():
+def test_there_is_no_dropout_by_default():
     vocabulary = Vocabulary.numbered(5, 2)
     train = Facts.from_rows([(0, 0, 1, 4), (2, 1, 3, 6)])
     model, query, history = TTransE(vocabulary, TimeAxis()), Queries.one(2, 3, 5), History(train, vocabulary)

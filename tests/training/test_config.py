@@ -11,7 +11,7 @@ def test_settings_come_from_the_file_and_then_from_overrides(tmp_path: Path):
     file.write_text('[model]\nname = "random_walk"\nnum_edges = 7\n[training]\nepochs = 3\nlearning_rate = 1\n')
     config = Config.load(file, overrides=["training.epochs=6", "model.num_walks = 9", "training.device=cpu"])
     assert config.model_name == "random_walk"
-    assert (config.model.num_edges, config.model.num_walks, config.model.num_steps) == (7, 9, 3)
+    assert (config.model.num_edges, config.model.num_walks, config.model.num_hops) == (7, 9, 3)
     assert config.training == TrainingConfig(epochs=6, learning_rate=1.0, device="cpu")
 
 

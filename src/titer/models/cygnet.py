@@ -1,4 +1,4 @@
-"""CyGNet: copies an answer from the past of the question, or generates one."""
+"""CyGNet: copies a past answer to the query, or generates an answer."""
 
 import math
 from dataclasses import dataclass
@@ -19,62 +19,74 @@ from titer.models.common.validation import check_at_least_one, check_partial, ch
 from titer.models.registry import register
 
 NOT_IN_HISTORY = -100.0
-"""What the copy score of an entity loses if it was never an answer to the question before."""
-GENERATED = "what is usual for this question, apart from its past answers"
+"""Added to the copy score of every entity that is not an earlier answer to the query."""
+GENERATED = "the generation mode, which does not use past answers"
+"""Note of the evidence for the share of an answer that was not copied."""
 
 
 @dataclass(frozen=True)
 class CyGNetConfig:
-    """Settings of ``CyGNet``. The defaults are its authors' for ICEWS."""
+    """Settings of ``CyGNet``. The defaults are the authors' values for ICEWS."""
 
     dim: int = 200
-    """Size of the embeddings of entities, relations and times."""
+    """Size of the embeddings of entities, relations and time steps."""
     copy_weight: float = 0.8
-    """α: what copying counts, beside generating."""
+    """α: weight of the copy mode; the generation mode has the weight 1 - α."""
     copy_range: float = 1.0
-    """κ: how far copy scores lie from 0 at most; with 1, as published, no past answer is e² times likelier to be copied
-    than another."""
+    """κ: bound on the absolute value of a copy score. With 1, the published value, the probabilities that two past
+    answers are copied differ by a factor of at most e²."""
     dropout: float = 0.0
-    """Share of the question's embedding that is left out in training."""
+    """Dropout rate of the query's embedding."""
 
     def __post_init__(self) -> None:
         check_at_least_one(self, "dim")
         check_positive(self, "copy_range")
         check_partial(self, "dropout")
         if not 0 < self.copy_weight < 1:
-            raise ConfigError(f"model.copy_weight must lie between 0 and 1, not at {self.copy_weight}")
+            raise ConfigError(f"model.copy_weight must be above 0 and below 1, not {self.copy_weight}")
 
 
 @register
 class CyGNet(Model):
-    r"""Mixes copying one of the question's past answers with generating any answer.
+    r"""Mixture of copying one of the query's past answers and generating any answer.
 
-    .. math::
-        q &= [e_s, e_r, k_t \mathbf{u}] \\
+    Formula:
+        $$
+        \begin{aligned}
+        q &= [e_s; e_r; k_t \mathbf{u}] \\
         P_c &= \mathrm{softmax}(\kappa \tanh(W_c q + b_c) + h), \qquad
-            h_o = 0 \text{ if } (s, r, o, t') \text{ for some } t' < t, \text{ else } -100 \\
+            h_o = \begin{cases} 0 & (s, r, o, t') \text{ for some } t' < t \\ -100 & \text{otherwise} \end{cases} \\
         P_g &= \mathrm{softmax}(W_g q + b_g) \\
         P(o \mid s, r, t) &= \alpha P_c(o) + (1 - \alpha) P_g(o)
+        \end{aligned}
+        $$
 
-    Zhu et al., "Learning from History: Modeling Temporal Knowledge Graphs with Sequential Copy-Generation Networks"
-    (AAAI 2021). Trained by cross-entropy over all entities.
+        \(k_t \mathbf{u}\) is the embedding of a time step: a multiple of one learned unit vector. The copy vocabulary
+        of a query, where \(h_o = 0\), is every answer that \((s, r, ?)\) had before the query's time. The loss is the
+        cross-entropy over all entities. As in the authors' code, and unlike in the other models of this package, other
+        true answers at the query's time are not excluded from the loss.
 
-    The copy vocabulary of a question is every answer that (s, r, ?) had before its own time, at test too. Where there
-    is none, there is nothing to copy and :math:`P = P_g`. One model answers both directions, by inverse relations; the
-    paper trains one for each.
+    Reference:
+        Zhu, Chen, Fan, Cheng and Zhang, "Learning from History: Modeling Temporal Knowledge Graphs with Sequential
+        Copy-Generation Networks", AAAI 2021.
 
-    The embedding of the k-th time step is k unit steps **u**, as published, counted here in shares of the training
-    split: :math:`k_t` is 1 at its last step. A time that training never saw is taken for the nearest one it saw.
-
-    The authors add an L2 penalty on the embeddings with weight 0.01, and on WIKI and YAGO have α = 0.7; neither is done
-    here. As in theirs, and unlike in the other models here, other true answers of the moment compete in the loss. An
-    entity that training never saw keeps the embedding it began with.
+    Differences from the publication:
+        - The copy vocabulary follows the history through validation and test. The authors' code freezes it after
+          training.
+        - A query without past answers has no copy mode: \(P = P_g\).
+        - \(\kappa\) is a setting, ``copy_range``. The authors use 1, the published configurations of this package 5.
+        - One model answers both directions by inverse relations. The paper trains one model for each direction.
+        - \(k_t\) counts time steps as a share of the training split: it is 1 at the last time step of training. A time
+          step outside the training split has the embedding of the nearest time step inside it.
+        - There is no L2 penalty on the embeddings; the authors' has the weight 0.01. \(\alpha\) is 0.8 on WIKI and YAGO
+          too, where the authors use 0.7.
+        - An entity without a fact in training keeps its initial embedding.
     """
 
     name = "cygnet"
     Config = CyGNetConfig
     config: CyGNetConfig
-    span: Tensor  # (2,) the first and the last time of training
+    span: Tensor  # (2,) the first and the last time step of training
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: CyGNetConfig | None = None):
         super().__init__(vocabulary, axis, config)
@@ -90,33 +102,33 @@ class CyGNet(Model):
         self.register_buffer("span", torch.zeros(2, dtype=torch.int64))
 
     def prepare(self, train: Facts, valid: Facts) -> None:
-        """Note which times training sees."""
+        """Store the first and the last time step of training."""
         if len(train):
             self.span.copy_(torch.tensor([int(train.time.min()), int(train.time.max())]))
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
-        """Cross-entropy of the answers."""
+        """Return the cross-entropy of the answers."""
         return StepResult(functional.nll_loss(self.score(queries, history), answers))
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """log P for every entity. (queries, num_entities)"""
+        """Return log P of every entity. (queries, num_entities)"""
         return torch.logaddexp(*self._modes(queries, history))
 
     def _modes(self, queries: Queries, history: History) -> tuple[Tensor, Tensor]:
-        """log α P_c and log (1 - α) P_g for every entity. (queries, num_entities) each"""
-        question = self._question(queries, history)
+        """Return log α P_c and log (1 - α) P_g of every entity. (queries, num_entities) each"""
+        query = self._query_embedding(queries, history)
         absence, weight = self._copy_vocabulary(queries, history)
-        copy = self.config.copy_range * _scores(self.copy, question, history).tanh() + absence
-        generate = _scores(self.generate, question, history)
-        # Names that nobody has heard of are no answers: they must not take their part of the probability either.
+        copy = self.config.copy_range * _scores(self.copy, query, history).tanh() + absence
+        generate = _scores(self.generate, query, history)
+        # Entities without a fact before the query are masked before the softmax, so that they get no probability.
         copy, generate = (
             mask_unseen(scores, queries, self.vocabulary.num_entities, history).log_softmax(dim=1)
             for scores in (copy, generate)
         )
         return weight.log() + copy, torch.log1p(-weight) + generate
 
-    def _question(self, queries: Queries, history: History) -> Tensor:
-        """q: embeddings of subject, relation and time. (queries, 3 dim)"""
+    def _query_embedding(self, queries: Queries, history: History) -> Tensor:
+        """Return q, the embeddings of subject, relation and time step. (queries, 3 dim)"""
         first, last = self.span
         share = (queries.time.clamp(first, last) - first + 1) / (last - first + 1)
         parts = [
@@ -127,7 +139,7 @@ class CyGNet(Model):
         return self.dropout(torch.cat(parts, dim=1))
 
     def _copy_vocabulary(self, queries: Queries, history: History) -> tuple[Tensor, Tensor]:
-        """h, and what copying counts: nothing where there is no past answer. (queries, num_entities), (queries, 1)"""
+        """Return h, and the weight of copying: 0 without a past answer. (queries, num_entities), (queries, 1)"""
         elapsed = self._elapsed(queries, history)
         row, answer = history.pair_index.answers_ever(queries.subject, queries.relation, elapsed)
         shape = (len(queries), history.vocabulary.num_entities)
@@ -139,13 +151,13 @@ class CyGNet(Model):
 
     @staticmethod
     def _elapsed(queries: Queries, history: History) -> Tensor:
-        """Steps from the first fact of the history to each question; 0 when nothing was known yet. (queries,)"""
+        """Return the time steps from the first fact of the history to each query, 0 if there is none. (queries,)"""
         return (queries.time - history.first_time).clamp(0, LAST_STEP)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        """The past facts that the answer was copied from, and what was generated.
+        """Return the past facts that the answer is copied from, and the share of the generation mode.
 
-        Copying knows that an answer was given before, not how often: its facts have equal parts in the share.
+        The copy mode depends on whether an answer is in the history, not on how often, so its facts have equal shares.
         """
         elapsed = int(self._elapsed(query, history))
         relation, age = history.pair_index.facts_between(query.subject, answer, elapsed)
@@ -154,14 +166,12 @@ class CyGNet(Model):
             return [Evidence((), 1.0, GENERATED)]
         modes = torch.stack([mode[0, answer] for mode in self._modes(query, history)])
         copied, generated = modes.softmax(dim=0).tolist()
-        subject, asked = int(query.subject), int(query.relation)
-        found = [
-            Evidence((Edge(subject, asked, answer, time),), copied / len(times)) for time in sorted(times, reverse=True)
-        ]
+        edges = (Edge(int(query.subject), int(query.relation), answer, time) for time in sorted(times, reverse=True))
+        found = [Evidence((edge,), copied / len(times)) for edge in edges]
         return sorted([*found, Evidence((), generated, GENERATED)], key=lambda item: -item.share)[:limit]
 
 
-def _scores(layer: nn.Linear, question: Tensor, history: History) -> Tensor:
-    """The layer's output for every entity, also for those that came after training. (queries, num_entities)"""
+def _scores(layer: nn.Linear, query: Tensor, history: History) -> Tensor:
+    """Return the layer's output for every entity, including those added after training. (queries, num_entities)"""
     bias = append_mean_rows(layer.bias[:, None], history)[:, 0]
-    return functional.linear(question, append_mean_rows(layer.weight, history), bias)
+    return functional.linear(query, append_mean_rows(layer.weight, history), bias)

@@ -1,4 +1,4 @@
-"""RandomWalk: an agent without a policy. What a trained one must beat."""
+"""RandomWalk: a baseline whose agent has no policy."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,33 +14,44 @@ from titer.models.common.entities import mask_unseen
 from titer.models.common.validation import check_at_least_one
 from titer.models.registry import register
 
+STAYED = "the query's own subject, without a hop"
+"""Note of the evidence for walks that never leave the subject."""
+
 
 @dataclass(frozen=True)
 class RandomWalkConfig:
     """Settings of ``RandomWalk``."""
 
-    num_steps: int = 3
-    """L: how many steps a walk has."""
+    num_hops: int = 3
+    """L: number of hops of a walk."""
     num_edges: int = 50
-    """N: among how many of the latest edges of an entity, and staying, a step is drawn."""
+    """N: number of an entity's latest edges from which a hop is drawn."""
     num_walks: int = 1000
-    """How many walks are drawn for a question."""
+    """Number of walks drawn for a query."""
     seed: int = 0
-    """Seed of the walks; ``training.seed`` is not read. A question gets the same walks in whatever batch it comes."""
+    """Seed of the walks, independent of ``training.seed``. A query has the same walks in every batch."""
 
     def __post_init__(self) -> None:
-        check_at_least_one(self, "num_steps", "num_edges", "num_walks")
+        check_at_least_one(self, "num_hops", "num_edges", "num_walks")
         if not 0 <= self.seed < 1 << 31:
-            raise ConfigError(f"the seed of random_walk must lie between 0 and 2^31, not at {self.seed}")
+            raise ConfigError(f"model.seed must be at least 0 and below 2^31, not {self.seed}")
 
 
 @register
 class RandomWalk(Model):
-    r"""The share of uniform random walks that end at an entity.
+    r"""Baseline: the share of uniform random walks that end at an entity.
 
-    A walk starts at the question's node (s, t). From a node (e, t_l) it stays or follows one of the N latest edges
-    (e, r', e', t') with t' ≤ t_l and t' < t, all with the same probability; after L steps it is where it is. This is
-    the random search that the TITer paper draws as a dotted line.
+    Formula:
+        $$\phi(o \mid s, r, t) = \frac{1}{M} \sum_{m=1}^{M} \mathbb{1}[\text{walk } m \text{ ends at } o]$$
+
+        Each of \(M\) = ``num_walks`` walks starts at the query's node \((s, t)\). From a node \((e, t_l)\) it stays, or
+        follows one of the \(N\) latest edges \((e, r', e', t')\) with \(t' \le t_l\) and \(t' < t\). All these choices
+        have the same probability. A walk ends after \(L\) hops.
+
+    Reference:
+        This is the random search that the TITer paper draws as a dotted line: Sun, Zhong, Ma, Han and He,
+        "TimeTraveler: Reinforcement Learning for Temporal Knowledge Graph Forecasting", EMNLP 2021. A trained agent
+        must score higher.
     """
 
     name = "random_walk"
@@ -48,59 +59,65 @@ class RandomWalk(Model):
     config: RandomWalkConfig
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """The share of walks that end at each entity. (queries, num_entities)"""
+        """Return the share of walks that end at each entity. (queries, num_entities)"""
         entity = self._walk(queries, history)[-1].object.view(len(queries), -1)  # (queries, walks)
         scores = torch.zeros(len(queries), history.vocabulary.num_entities, device=entity.device)
         scores.scatter_add_(1, entity, torch.full_like(entity, 1 / self.config.num_walks, dtype=scores.dtype))
         scores = torch.where(scores > 0, scores, UNREACHED)
         return mask_unseen(scores, queries, self.vocabulary.num_entities, history)
 
-    def _walk(self, queries: Queries, history: History) -> "list[_Step]":
-        walks, entity_of = self.config.num_walks, queries.subject.repeat_interleave(self.config.num_walks)
-        asked = queries.time.repeat_interleave(walks)  # (queries * walks,)
-        walk = torch.arange(walks, device=asked.device).repeat(len(queries))
-        relation_of = queries.relation.repeat_interleave(walks)
-        walk = walk + (self.config.seed << 32)  # no walk of another seed has the same number
-        stream = _mix(_mix(_mix(_mix(walk) ^ entity_of) ^ relation_of) ^ asked)
-        entity, time, steps = entity_of, asked, []
-        for step in range(self.config.num_steps):
-            # Edges up to the node's time, but never at the question's own: latest() is strict, hence the + 1.
-            before = torch.minimum(time + 1, asked)
-            known = history.count_before(entity, before).clamp(max=self.config.num_edges)
-            choice = _mix(stream + step + 1) % (known + 1)  # 0 is to stay
+    def _walk(self, queries: Queries, history: History) -> "list[_Hop]":
+        """Return the hops of all walks of all queries."""
+        entity, query_time = (
+            column.repeat_interleave(self.config.num_walks) for column in (queries.subject, queries.time)
+        )
+        stream = self._random_streams(queries)
+        time, hops = query_time, []
+        for hop in range(self.config.num_hops):
+            # Facts up to the node's time are allowed, none at the query's own. `before` is exclusive, hence the + 1.
+            before = torch.minimum(time + 1, query_time)
+            num_edges = history.count_before(entity, before).clamp(max=self.config.num_edges)
+            choice = _mix(stream + hop + 1) % (num_edges + 1)  # 0 is to stay
             edge = history.nth_latest(entity, before, choice)
             stays = choice == 0
             relation = torch.where(stays, self.vocabulary.self_loop, edge.relation)
-            steps.append(_Step(relation, torch.where(stays, entity, edge.object), torch.where(stays, time, edge.time)))
-            entity, time = steps[-1].object, steps[-1].time
-        return steps
+            hops.append(_Hop(relation, torch.where(stays, entity, edge.object), torch.where(stays, time, edge.time)))
+            entity, time = hops[-1].object, hops[-1].time
+        return hops
+
+    def _random_streams(self, queries: Queries) -> Tensor:
+        """Return a random number for each walk that depends on seed, query and walk alone. (queries * walks,)"""
+        walks = self.config.num_walks
+        # A seed shifts the numbers of all walks, so that the walks of two seeds never have the same number.
+        walk = torch.arange(walks, device=queries.subject.device).repeat(len(queries)) + (self.config.seed << 32)
+        stream = _mix(walk)
+        for column in (queries.subject, queries.relation, queries.time):
+            stream = _mix(stream ^ column.repeat_interleave(walks))
+        return stream
 
     def logits(self, scores: Tensor) -> Tensor:
-        """A share is a weight: twice as many walks are twice as likely."""
+        """Return the logarithm of the shares, which are proportional to probabilities."""
         return scores.clamp(min=0).log()
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        """The paths of the walks that ended at the answer, each with its share of them."""
-        steps = self._walk(query, history)
-        arrived = torch.nonzero(steps[-1].object == answer)[:, 0]
-        columns = [(s.relation[arrived].tolist(), s.object[arrived].tolist(), s.time[arrived].tolist()) for s in steps]
+        """Return the paths of the walks that end at the answer, each with its share of these walks."""
+        hops = self._walk(query, history)
+        ends = torch.nonzero(hops[-1].object == answer)[:, 0]
+        columns = [(h.relation[ends].tolist(), h.object[ends].tolist(), h.time[ends].tolist()) for h in hops]
         paths: Counter[tuple[Edge, ...]] = Counter()
-        for walk in range(len(arrived)):
-            here, path = int(query.subject), []
+        for walk in range(len(ends)):
+            entity, path = int(query.subject), []
             for relations, objects, times in columns:
                 if relations[walk] != self.vocabulary.self_loop:
-                    path.append(Edge(here, relations[walk], objects[walk], times[walk]))
-                here = objects[walk]
+                    path.append(Edge(entity, relations[walk], objects[walk], times[walk]))
+                entity = objects[walk]
             paths[tuple(path)] += 1
-        stayed = "the question's own subject, without a step"
-        return [
-            Evidence(path, count / len(arrived), "" if path else stayed) for path, count in paths.most_common(limit)
-        ]
+        return [Evidence(path, count / len(ends), "" if path else STAYED) for path, count in paths.most_common(limit)]
 
 
 @dataclass(frozen=True)
-class _Step:
-    """One step of many walks."""
+class _Hop:
+    """One hop of every walk of a batch."""
 
     relation: Tensor  # (queries * walks,)
     object: Tensor
@@ -108,7 +125,7 @@ class _Step:
 
 
 def _mix(value: Tensor) -> Tensor:
-    """A well-mixed non-negative number for every number (the finaliser of MurmurHash3)."""
+    """Return a well-mixed non-negative number for every number (the finaliser of MurmurHash3)."""
     value = value ^ (value >> 33)
     value = value * -49064778989728563
     value = value ^ (value >> 33)

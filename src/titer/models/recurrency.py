@@ -1,4 +1,4 @@
-"""Recurrency: what happened before happens again, the more often and the more recently the likelier."""
+"""Recurrency: a baseline that scores an answer by how often and how recently it occurred before."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -14,6 +14,7 @@ from titer.graph.filters import TrueAnswers
 from titer.graph.history import AllEdges, History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Edge, Evidence, Model
+from titer.models.common.validation import check_at_least_one, check_not_negative
 from titer.models.registry import register
 from titer.progress import track
 
@@ -23,37 +24,51 @@ class RecurrencyConfig:
     """Settings of ``Recurrency``."""
 
     decays: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-    """Values of p to choose from: how fast a fact loses weight as it grows old."""
+    """Candidate values of p, the rate at which facts lose weight with age."""
     mixes: tuple[float, ...] = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-    """Values of μ to choose from: what a fact with another relation counts, beside one with the same."""
+    """Candidate values of μ, the weight of a fact with another relation than the query's."""
     prior: float = 0.001
-    """ε: what the share of an entity among all past answers to the relation counts."""
+    """ε: weight of an entity's share among all past answers to the relation."""
     shrinkage: float = 100.0
-    """How many validation questions a relation's own choice must outweigh to differ from the common one."""
+    """Strength of the pull of each relation's choice towards the best common one, in validation queries."""
     batch_size: int = 256
-    """Validation questions looked at together."""
+    """Number of validation queries ranked at once."""
 
     def __post_init__(self) -> None:
-        if not self.decays or not self.mixes or min(*self.decays, *self.mixes, self.prior, self.shrinkage) < 0:
-            raise ConfigError("decays and mixes of recurrency must not be empty, and nothing may be negative")
-        if self.batch_size < 1:
-            raise ConfigError("batch_size must be at least 1")
+        for name in ("decays", "mixes"):
+            values = getattr(self, name)
+            if not values:
+                raise ConfigError(f"model.{name} must not be empty")
+            if not all(value >= 0 for value in values):
+                raise ConfigError(f"model.{name} must not have negative values, not {list(values)}")
+        check_not_negative(self, "prior", "shrinkage")
+        check_at_least_one(self, "batch_size")
 
 
 @register
 class Recurrency(Model):
-    r"""Counts past facts between the subject and the answer, with a decay.
+    r"""Baseline: decayed counts of past facts between the subject and the answer.
 
-    .. math::
-        \phi(o \mid s, r, t) = \sum_{(s, r', o, t'),\, t' < t} w_{r r'} \, (t - t')^{-p_r}
-            + \varepsilon \, \frac{\#(\cdot, r, o)_{< t}}{\#(\cdot, r, \cdot)_{< t}},
-        \qquad w_{r r'} = 1 \text{ if } r' = r \text{ else } \mu_r
+    Formula:
+        $$
+        \begin{aligned}
+        \phi(o \mid s, r, t) &= \sum_{(s, r', o, t'),\, t' < t} w_{r r'} \, (t - t')^{-p_r}
+            + \varepsilon \, \frac{\#(\cdot, r, o)_{< t}}{\#(\cdot, r, \cdot)_{< t}} \\
+        w_{r r'} &= \begin{cases} 1 & r' = r \\ \mu_r & r' \ne r \end{cases}
+        \end{aligned}
+        $$
 
-    The decay p and the mix μ are chosen for each question relation on the validation split, by the reciprocal ranks
-    among entities that the subject has met, each question looking only at facts before its own time.
+        The decay \(p_r\) and the mix \(\mu_r\) of each query relation are chosen on the validation split, by the
+        reciprocal ranks among the entities that share a past fact with the subject. Each validation query uses only the
+        facts before its own time.
 
-    In the spirit of Gastinger et al., "History Repeats Itself: A Baseline for Temporal Knowledge Graph Forecasting"
-    (IJCAI 2024), with a power law in place of their exponential and evidence from other relations.
+    Reference:
+        After Gastinger, Meilicke, Errica, Sztyler, Schuelke and Stuckenschmidt, "History Repeats Itself: A Baseline for
+        Temporal Knowledge Graph Forecasting", IJCAI 2024.
+
+    Differences from the publication:
+        - The decay is a power law. The paper's is exponential.
+        - Facts with other relations between the subject and the answer count too, with the weight \(\mu_r\).
     """
 
     name = "recurrency"
@@ -68,7 +83,7 @@ class Recurrency(Model):
         self.register_buffer("mix", torch.full((vocabulary.num_directed_relations,), 0.03))
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """φ for every entity. (queries, num_entities)"""
+        """Return φ of every entity. (queries, num_entities)"""
         edges = history.all_before(queries.subject, queries.time)
         relation = queries.relation[edges.row]
         weight = self.weight(queries, edges, self.decay[relation], self.mix[relation])  # (edges,)
@@ -81,17 +96,17 @@ class Recurrency(Model):
 
     @staticmethod
     def weight(queries: Queries, edges: AllEdges, decay: Tensor | float, mix: Tensor | float) -> Tensor:
-        """Return the weight of every edge: its decay, mixed with whether its relation is the query's. (edges,)"""
+        """Return w (t - t')^-p of every edge. (edges,)"""
         elapsed = (queries.time[edges.row] - edges.time).float()
         same_relation = edges.relation == queries.relation[edges.row]
         return torch.where(same_relation, 1.0, mix) * elapsed**-decay
 
     def logits(self, scores: Tensor) -> Tensor:
-        """φ is a weight: twice as much of it is twice as likely."""
+        """Return log φ: φ is proportional to a probability."""
         return scores.clamp(min=0).log()
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        """The past facts between subject and answer, each with the share of φ that it brings."""
+        """Return the past facts between subject and answer, each with its share of φ."""
         subject, relation = int(query.subject), int(query.relation)
         edges = history.all_before(query.subject, query.time)
         weight = self.weight(query, edges, self.decay[relation], self.mix[relation])
@@ -114,17 +129,17 @@ class Recurrency(Model):
         if prior > 0:
             note = f"the answer in {popularity:.1%} of all past facts with this relation"
             found.append(Evidence((), prior / total, note))
-        # Of equally strong facts the later one comes first.
+        # Among facts of equal share, the latest comes first.
         return sorted(found, key=lambda e: (e.share, e.path[-1].time if e.path else 0), reverse=True)[:limit]
 
     def prepare(self, train: Facts, valid: Facts) -> None:
-        """Choose p and μ for every relation on the validation split."""
+        """Choose p and μ of every relation on the validation split."""
         if len(valid) == 0:
             return
         settings = list(product(self.config.decays, self.config.mixes))
-        gain, asked = self._reciprocal_ranks(settings, train, valid)  # (relations, settings), (relations,)
-        common = gain.sum(dim=0) / asked.sum()  # mean reciprocal rank of each setting over all relations
-        best = (gain + self.config.shrinkage * common).argmax(dim=1)
+        sums, counts = self._reciprocal_ranks(settings, train, valid)  # (relations, settings), (relations,)
+        common = sums.sum(dim=0) / counts.sum()  # mean reciprocal rank of each setting over all relations
+        best = (sums + self.config.shrinkage * common).argmax(dim=1)
         chosen = torch.tensor(settings)[best]
         self.decay.copy_(chosen[:, 0])
         self.mix.copy_(chosen[:, 1])
@@ -132,27 +147,27 @@ class Recurrency(Model):
     def _reciprocal_ranks(
         self, settings: list[tuple[float, float]], train: Facts, valid: Facts
     ) -> tuple[Tensor, Tensor]:
-        """For every relation and setting the sum of reciprocal ranks on valid, and how many questions it has.
+        """Return the sum of reciprocal ranks of each relation and setting on valid, and each relation's query count.
 
-        A shortcut that makes many settings affordable: only entities that the subject has met are ranked, and without
-        the prior, which mostly decides among the others.
+        Only entities that share a past fact with the subject are ranked, and without the prior, which matters mostly
+        for the other entities. This keeps many settings affordable.
         """
         known = Facts.concatenate(train, valid)
         history = History(known, self.vocabulary)
         true_answers = TrueAnswers(known, self.vocabulary)
         queries, answers = Queries.from_facts(valid, self.vocabulary)
-        gain = torch.zeros(self.vocabulary.num_directed_relations, len(settings))
+        sums = torch.zeros(self.vocabulary.num_directed_relations, len(settings))
         batches = list(queries.batches(self.config.batch_size))
         for rows, batch in track(batches, "choosing decay and mix"):
             candidates = _Candidates(batch, answers[rows], history, true_answers, self.vocabulary.num_entities)
-            asked = batch.relation[candidates.reached]
+            relation = batch.relation[candidates.reached]
             for index, (decay, mix) in enumerate(settings):
-                gain[:, index].index_add_(0, asked, candidates.reciprocal_ranks(decay, mix))
-        return gain, torch.bincount(queries.relation, minlength=len(gain))
+                sums[:, index].index_add_(0, relation, candidates.reciprocal_ranks(decay, mix))
+        return sums, torch.bincount(queries.relation, minlength=len(sums))
 
 
 class _Candidates:
-    """The entities that the subjects of a batch have met, true answers to other facts taken out."""
+    """The candidates of a batch: entities with a past fact with the subject, other true answers filtered out."""
 
     def __init__(
         self,
@@ -177,21 +192,20 @@ class _Candidates:
         self._sums: dict[float, tuple[Tensor, Tensor]] = {}
 
     def reciprocal_ranks(self, decay: float, mix: float) -> Tensor:
-        """Realistic reciprocal ranks of the answers that were met before. (reached,)"""
+        """Return the realistic reciprocal ranks of the answers that are candidates. (reached,)"""
         if decay not in self._sums:
             self._sums[decay] = self._sum(decay, 0.0), self._sum(decay, 1.0)
         same, any_relation = self._sums[decay]
         score = same + mix * (any_relation - same)
         true = torch.full((len(self.queries),), torch.inf).index_put_((self.reached,), score[self.answer])
-        better = torch.zeros(len(self.queries)).index_add_(
-            0, self.row, (self.competes & (score > true[self.row])).float()
+        better, equal = (
+            torch.zeros(len(self.queries)).index_add_(0, self.row, (self.competes & found).float())
+            for found in (score > true[self.row], score == true[self.row])
         )
-        equal = torch.zeros(len(self.queries)).index_add_(
-            0, self.row, (self.competes & (score == true[self.row])).float()
-        )
-        # `equal` counts the answer itself.
+        # The answer itself is among the equal ones.
         return 1 / (1 + better + (equal - 1) / 2)[self.reached]
 
     def _sum(self, decay: float, mix: float) -> Tensor:
+        """Return the score of every candidate. (pairs,)"""
         weight = Recurrency.weight(self.queries, self.edges, decay, mix)
         return torch.zeros(len(self.pair)).index_add_(0, self.place, weight)

@@ -1,4 +1,4 @@
-"""TNTComplEx: a complex tensor factorisation whose relations have a part that changes and one that does not."""
+"""TNTComplEx: complex tensor factorisation with temporal and static relations."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ from titer.models.registry import register
 
 @dataclass(frozen=True)
 class TNTComplExConfig(PeriodConfig):
-    """Settings of ``TNTComplEx``; ``dim`` counts complex numbers."""
+    """Settings of ``TNTComplEx``. ``dim`` is the number of complex features."""
 
     embedding_penalty: float = 0.001
-    """λ₁: the weight of N3, the cubes of all factors of a fact, summed, on average over facts."""
+    """λ₁: weight of N3, the sum of the cubed 3-norms of a fact's factors, averaged over the batch."""
     smoothness_penalty: float = 0.001
-    """λ₂: the weight of the change from one period to the next."""
+    """λ₂: weight of the penalty on the change of time embeddings from one period to the next."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,21 +30,32 @@ class TNTComplExConfig(PeriodConfig):
 
 @register
 class TNTComplEx(EmbeddingModel):
-    r"""Multiplies complex embeddings; the relation has a part that time turns and stretches, and one that it does not.
+    r"""Complex tensor factorisation in which each relation has a temporal and a static part.
 
-    .. math::
-        \phi(o \mid s, r, t) = \mathrm{Re} \langle u_s,\; v^t_r \odot w_t + v_r,\; \overline{u_o} \rangle
+    Formula:
+        $$\phi(o \mid s, r, t) = \mathrm{Re} \langle u_s,\; v^t_r \odot w_t + v_r,\; \overline{u_o} \rangle$$
 
-    To the cross-entropy of a fact are added the cubed 3-norms of its factors (N3), and the change of time,
+        The loss of a fact is its cross-entropy, the cubed 3-norms of its factors (N3), and a penalty on the change of
+        \(w\) between periods:
 
-    .. math::
+        $$
         \lambda_1 \left( \|u_s\|_3^3 + \|v^t_r \odot w_t\|_3^3 + \|v_r\|_3^3 + \|u_o\|_3^3 \right)
-            + \frac{\lambda_2}{T - 1} \sum_t \|w_{t+1} - w_t\|_3^3.
+            + \frac{\lambda_2}{T - 1} \sum_t \|w_{t+1} - w_t\|_3^3
+        $$
 
-    A time after training is taken for the last period of training, one before it for the first. The paper has a factor
-    ⅓ in N3, one w for every time stamp where there are ``num_periods`` here, Adagrad, and no dropout.
+        A time step after training belongs to the last period of training, one before training to the first.
 
-    Lacroix, Obozinski and Usunier, "Tensor Decompositions for Temporal Knowledge Base Completion" (ICLR 2020).
+    Reference:
+        Lacroix, Obozinski and Usunier, "Tensor Decompositions for Temporal Knowledge Base Completion", ICLR 2020.
+
+    Differences from the publication:
+        - Time steps share \(w\) in ``num_periods`` periods of equal length. The paper has one \(w\) for every time
+          stamp.
+        - N3 has no factor ⅓, which the paper's has. The authors' code weighs the cubes of the two entities twice; here
+          all factors have the same weight.
+        - Training uses Adam. The paper uses Adagrad.
+        - Other true answers at the query's time are excluded from the loss.
+        - Dropout on the query is an addition, and so is the mean embedding for entities without a fact in training.
     """
 
     name = "tntcomplex"
@@ -53,45 +64,45 @@ class TNTComplEx(EmbeddingModel):
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: TNTComplExConfig | None = None):
         super().__init__(vocabulary, axis, config)
-        width = 2 * self.config.dim  # real parts, then imaginary ones
+        width = 2 * self.config.dim  # real parts, then imaginary parts
         self.entity = small_embedding(vocabulary.num_entities, width)
-        self.lasting = small_embedding(vocabulary.num_directed_relations, width)
-        self.changing = small_embedding(vocabulary.num_directed_relations, width)
+        self.static_relation = small_embedding(vocabulary.num_directed_relations, width)
+        self.temporal_relation = small_embedding(vocabulary.num_directed_relations, width)
         self.period = small_embedding(self.config.num_periods, width)
 
     def plausibility(self, queries: Queries, history: History) -> Tensor:
-        """φ for every entity. (queries, num_entities)"""
+        """Return φ of every entity. (queries, num_entities)"""
         entity = self.of_all(self.entity.weight, history)
-        relation = self._changed(queries) + self.lasting(queries.relation)
-        question = _product(entity[queries.subject], relation)
-        # The real part of x times the conjugate of y is the dot product of both as twice as many real numbers.
-        return self.dropout(question) @ entity.T
+        relation = self._temporal_part(queries) + self.static_relation(queries.relation)
+        query = _product(entity[queries.subject], relation)
+        # Re(x · ȳ) is the dot product of the real and imaginary parts of both.
+        return self.dropout(query) @ entity.T
 
-    def _changed(self, queries: Queries) -> Tensor:
-        """v^t_r ⊙ w_t. (queries, 2 dim)"""
+    def _temporal_part(self, queries: Queries) -> Tensor:
+        """Return v^t_r ⊙ w_t. (queries, 2 dim)"""
         period = self.period_of(queries.time, self.config.num_periods)
-        return _product(self.changing(queries.relation), self.period(period))
+        return _product(self.temporal_relation(queries.relation), self.period(period))
 
     def penalty(self, queries: Queries, answers: Tensor) -> Tensor:
-        """λ₁ times N3, and λ₂ times the change of time."""
+        """Return λ₁ times N3 plus λ₂ times the change of w between periods."""
         factors = (
             self.entity(queries.subject),
-            self._changed(queries),
-            self.lasting(queries.relation),
+            self._temporal_part(queries),
+            self.static_relation(queries.relation),
             self.entity(answers),
         )
-        size = sum(_cubes(factor) for factor in factors) / len(queries)
-        change = _cubes(self.period.weight.diff(dim=0)) / max(self.config.num_periods - 1, 1)
-        return self.config.embedding_penalty * size + self.config.smoothness_penalty * change
+        norms = sum(_cubed_norms(factor) for factor in factors) / len(queries)
+        change = _cubed_norms(self.period.weight.diff(dim=0)) / max(self.config.num_periods - 1, 1)
+        return self.config.embedding_penalty * norms + self.config.smoothness_penalty * change
 
 
 def _product(x: Tensor, y: Tensor) -> Tensor:
-    """The product of complex vectors, real parts before imaginary ones. (…, 2 dim)"""
+    """Return the product of complex vectors whose real parts come before their imaginary parts. (…, 2 dim)"""
     (a, b), (c, d) = x.chunk(2, dim=-1), y.chunk(2, dim=-1)
     return torch.cat([a * c - b * d, a * d + b * c], dim=-1)
 
 
-def _cubes(x: Tensor) -> Tensor:
-    """‖x‖₃³ of complex vectors, all added up."""
+def _cubed_norms(x: Tensor) -> Tensor:
+    """Return the sum of ‖x‖₃³ over complex vectors."""
     real, imaginary = x.chunk(2, dim=-1)
     return (real**2 + imaginary**2).pow(1.5).sum()

@@ -1,4 +1,4 @@
-"""TTransE: relation and time are steps from the subject to the object."""
+"""TTransE: relation and time translate the subject to the object."""
 
 from dataclasses import dataclass
 
@@ -17,21 +17,31 @@ class TTransEConfig(PeriodConfig):
     """Settings of ``TTransE``."""
 
     dropout: float = 0.0
-    """Share of a question's vector that is left out in training; what is left is stretched, and so moves elsewhere."""
+    """Dropout rate of the translated subject. Dropout rescales what it keeps, which moves the vector; hence 0."""
 
 
 @register
 class TTransE(EmbeddingModel):
-    r"""Goes from the subject by the relation and by the time, and looks who is near.
+    r"""Translation of the subject by relation and time, with entities scored by their distance.
 
-    .. math::
-        \phi(o \mid s, r, t) = - \| e_s + e_r + \tau_t - e_o \|_2^2
+    Formula:
+        $$\phi(o \mid s, r, t) = - \| e_s + e_r + \tau_t - e_o \|_2^2$$
 
-    A time after training is taken for the last period of training, one before it for the first. The paper has the L1
-    or L2 norm, not squared, a loss with a margin, and an embedding for every time stamp; here times share an embedding
-    in ``num_periods`` periods, and no embedding is normalised.
+        Time steps share the embeddings \(\tau\) of ``num_periods`` periods of equal length. A time step after training
+        belongs to the last period of training, one before training to the first.
 
-    Leblay and Chekol, "Deriving Validity Time in Knowledge Graph" (WWW 2018 Companion).
+    Reference:
+        Leblay and Chekol, "Deriving Validity Time in Knowledge Graph", WWW 2018 Companion.
+
+    Differences from the publication:
+        - The distance is the squared L2 norm. The paper uses the L1 or L2 norm, not squared.
+        - The loss is the cross-entropy over all entities; other true answers at the query's time are excluded from
+          it. The paper uses a margin loss against sampled negatives.
+        - Time steps share embeddings in periods. The paper has an embedding for every time stamp.
+        - No embedding is normalised.
+        - A query for the subject uses an inverse relation of its own. The paper uses the same relation for both
+          directions.
+        - Dropout on the query is an addition, and so is the mean embedding for entities without a fact in training.
     """
 
     name = "ttranse"
@@ -45,9 +55,9 @@ class TTransE(EmbeddingModel):
         self.period = small_embedding(self.config.num_periods, self.config.dim)
 
     def plausibility(self, queries: Queries, history: History) -> Tensor:
-        """φ for every entity. (queries, num_entities)"""
+        """Return φ of every entity. (queries, num_entities)"""
         entity = self.of_all(self.entity.weight, history)
         period = self.period(self.period_of(queries.time, self.config.num_periods))
-        there = self.dropout(entity[queries.subject] + self.relation(queries.relation) + period)
-        # ‖x − y‖² = ‖x‖² − 2 x·y + ‖y‖², so that no (queries, num_entities, dim) is ever built.
-        return 2 * there @ entity.T - entity.square().sum(dim=1) - there.square().sum(dim=1, keepdim=True)
+        translated = self.dropout(entity[queries.subject] + self.relation(queries.relation) + period)
+        # ‖x − y‖² = ‖x‖² − 2 x·y + ‖y‖² avoids a tensor of shape (queries, num_entities, dim).
+        return 2 * translated @ entity.T - entity.square().sum(dim=1) - translated.square().sum(dim=1, keepdim=True)

@@ -1,1 +1,1 @@
-"""RE-NET, which reads what happened around a subject step by step (Jin et al., EMNLP 2020)."""
+"""RE-NET: a recurrent network over the neighbourhoods of the query's subject (Jin et al., EMNLP 2020)."""

@@ -1,4 +1,4 @@
-"""The settings of RE-NET."""
+"""Settings of RE-NET."""
 
 from dataclasses import dataclass
 
@@ -11,25 +11,25 @@ class RENetConfig:
     """Settings of ``RENet``."""
 
     dim: int = 200
-    """Size of embeddings and states."""
+    """Size of the embeddings and of the recurrent states."""
     layers: int = 1
-    """Layers of R-GCN: how far around the subject a step is seen."""
+    """Number of R-GCN layers, which is the radius of the neighbourhood in a snapshot."""
     block: int = 2
-    """Size of the blocks in the matrices of the relations; it divides ``dim``."""
+    """Size of the blocks in the block-diagonal matrices of the relations; must divide ``dim``."""
     attention_dim: int = 32
-    """Size of the vectors by which a question chooses among neighbours."""
+    """Size of the query and key vectors of the attention over neighbours."""
     local_steps: int = 10
-    """How many steps are read in which the subject has facts: the latest."""
+    """Number of snapshots in the local history: the latest in which the subject has facts."""
     global_steps: int = 10
-    """How many steps are read as a whole: the latest."""
+    """Number of snapshots in the global history: the latest of all."""
     dropout: float = 0.3
-    """Share of embeddings and states that is left out in training."""
+    """Dropout rate of embeddings and states."""
     question_dropout: float = 0.5
-    """Share of questions that must do, in training, without the embedding of their subject, and of their relation, once
-    history is read: else these learn the training facts by heart."""
+    """Share of training queries whose subject embedding, and independently whose relation embedding, is set to zero in
+    the output layer; without it these embeddings memorise the training facts."""
 
     def __post_init__(self) -> None:
         check_at_least_one(self, "dim", "layers", "block", "attention_dim", "local_steps", "global_steps")
         check_partial(self, "dropout", "question_dropout")
         if self.dim % self.block:
-            raise ConfigError(f"model.block must divide model.dim, which {self.block} does not with {self.dim}")
+            raise ConfigError(f"model.block must divide model.dim; {self.block} does not divide {self.dim}")

@@ -1,1 +1,1 @@
-"""TANGO, whose embeddings flow through time (Han et al., EMNLP 2021)."""
+"""TANGO: a neural ordinary differential equation over embeddings (Han et al., EMNLP 2021)."""

@@ -1,4 +1,4 @@
-"""The settings of TANGO."""
+"""Settings of TANGO."""
 
 from dataclasses import dataclass
 
@@ -9,20 +9,20 @@ SOLVERS = ("euler", "midpoint", "rk4")
 
 @dataclass(frozen=True)
 class TANGOConfig:
-    """Settings of ``TANGO``, whichever its decoder."""
+    """Settings of ``TANGO`` with either decoder."""
 
     dim: int = 200
-    """Size of embeddings."""
+    """Size of the embeddings."""
     steps: int = 4
-    """How many snapshots the embeddings flow through: the latest."""
+    """k: number of the latest snapshots over which the equation is solved."""
     layers: int = 2
-    """Layers of the graph network that drives the flow."""
+    """L: number of layers of the graph network in the derivative."""
     jump: float = 0.1
-    """w, the weight of facts that begin or cease; 0 leaves them out."""
+    """w: weight of the jump, the facts that begin or end in a snapshot; 0 turns it off."""
     solver: str = "rk4"
-    """euler, midpoint or rk4: how the flow is computed, in one step of the solver for each snapshot."""
+    """Method of the solver, ``euler``, ``midpoint`` or ``rk4``, with one solver step per snapshot."""
     dropout: float = 0.3
-    """Share of the question that is left out in training, before and after the decoder."""
+    """Dropout rate of the query, before and after the decoder."""
 
     def __post_init__(self) -> None:
         check_at_least_one(self, "dim", "steps", "layers")

@@ -1,4 +1,4 @@
-"""The differential equation that moves embeddings through the latest snapshots."""
+"""The differential equation of the embeddings, solved over the latest snapshots."""
 
 from dataclasses import dataclass
 
@@ -11,30 +11,35 @@ from titer.models.tango.config import TANGOConfig
 
 
 @dataclass(frozen=True)
-class Messages:
-    """The edges of a graph, ready to carry messages."""
+class MessageEdges:
+    """The edges of a graph, prepared for message passing."""
 
     source: Tensor  # (edges,)
     target: Tensor  # (edges,)
     relation: Tensor  # (edges, dim) ±h_r, divided by the number of edges of the target
 
     def mean(self, state: Tensor) -> Tensor:
-        """The mean of ±h_u * h_r over the edges of each node. (nodes, dim)"""
+        """Return the mean of ±h_u * h_r over the edges of each node. (nodes, dim)"""
         return sum_over(self.target, state.index_select(0, self.source) * self.relation, len(state))
 
 
 class Flow(nn.Module):
-    r"""dz/dt, and its solution over the latest snapshots.
+    r"""The derivative dz/dt of the entity embeddings, and its solution over the latest snapshots.
 
-    .. math::
+    Formula:
+        $$
+        \begin{aligned}
         \frac{dz}{dt} &= \big(h^{(L)} - z\big) + w \tanh\Big(W_T \frac{1}{|T_v|} \sum_{(r, u) \in T_v} \pm\, z_u * z_r
-        \Big), \\
+            \Big) \\
         h^{(l+1)}_v &= h^{(l)}_v + \delta_l \tanh\Big(W_l \frac{1}{|N_v|} \sum_{(r, u) \in N_v} h^{(l)}_u * z_r\Big),
-        \qquad h^{(0)} = z
+            \qquad h^{(0)} = z
+        \end{aligned}
+        $$
 
-    N are the edges of the current snapshot. T are those that were not in the snapshot before it (+), and those that
-    were and are no more (-): the jump. Relations do not move. Every snapshot drives the flow for one unit of time,
-    however many steps without facts follow it, so that a question may be asked about any time.
+        \(N\) are the edges of the current snapshot. \(T\), the jump, are the edges that the previous snapshot does not
+        have (\(+\)), and those that only the previous snapshot has (\(-\)). Relation embeddings are constant. Every
+        snapshot lasts one unit of time, however many time steps without facts follow it, so that a query can have any
+        time.
     """
 
     def __init__(self, config: TANGOConfig):
@@ -45,18 +50,18 @@ class Flow(nn.Module):
         self.transition = nn.Linear(config.dim, config.dim, bias=False)
 
     def forward(self, entity: Tensor, relation: Tensor, snapshots: Snapshots, time: int) -> Tensor:
-        """The embeddings of all entities as the latest snapshots before a time leave them. (entities, dim)"""
+        """Return the embeddings of all entities after the latest snapshots before a time. (entities, dim)"""
         end = snapshots.before(time)
         first = max(end - self.config.steps, 0)
-        # Nobody else hears or says anything.
-        moved = torch.unique(snapshots.entity[snapshots.nodes(max(first - 1, 0), end)])
-        state = entity.index_select(0, moved)
+        # Only these entities have edges; the embeddings of the others do not change.
+        active = torch.unique(snapshots.entity[snapshots.nodes(max(first - 1, 0), end)])
+        state = entity.index_select(0, active)
         for step in range(first, end):
-            state = self._after(state, *self._messages(snapshots, step, moved, relation))
-        return entity.index_copy(0, moved, state)
+            state = self._solve(state, *self._edges(snapshots, step, active, relation))
+        return entity.index_copy(0, active, state)
 
-    def _after(self, state: Tensor, graph: Messages, changes: Messages) -> Tensor:
-        """What becomes of a state in one unit of time. (nodes, dim)"""
+    def _solve(self, state: Tensor, graph: MessageEdges, changes: MessageEdges) -> Tensor:
+        """Return the state after one unit of time. (nodes, dim)"""
         from torchdiffeq import odeint
 
         unit = torch.tensor([0.0, 1.0], device=state.device)
@@ -64,7 +69,8 @@ class Flow(nn.Module):
         assert isinstance(path, Tensor)
         return path[-1]
 
-    def _derivative(self, state: Tensor, graph: Messages, changes: Messages) -> Tensor:
+    def _derivative(self, state: Tensor, graph: MessageEdges, changes: MessageEdges) -> Tensor:
+        """Return dz/dt. (nodes, dim)"""
         layer_state = state
         for layer, rate in zip(self.layers, self.rate.unbind(), strict=True):
             layer_state = layer_state + rate * torch.tanh(layer(graph.mean(layer_state)))
@@ -72,24 +78,24 @@ class Flow(nn.Module):
         return layer_state - state + self.config.jump * jump
 
     @staticmethod
-    def _messages(snapshots: Snapshots, step: int, moved: Tensor, relation: Tensor) -> tuple[Messages, Messages]:
-        """The edges of a snapshot, and those that it has or lacks unlike the one before."""
+    def _edges(snapshots: Snapshots, step: int, active: Tensor, relation: Tensor) -> tuple[MessageEdges, MessageEdges]:
+        """Return the edges of a snapshot, and those in which it differs from the previous one."""
         _, edges = snapshots.edges(snapshots.nodes(step, step + 1))
         _, before = snapshots.edges(snapshots.nodes(max(step - 1, 0), step))
         new, old = edges[snapshots.begins[edges]], before[snapshots.ceases[before]]
 
-        def messages(edges: Tensor, sign: Tensor) -> Messages:
-            target = torch.searchsorted(moved, snapshots.entity[snapshots.node[edges]])
-            source = torch.searchsorted(moved, snapshots.object[edges])
-            share = sign / torch.bincount(target, minlength=len(moved))[target]
-            return Messages(source, target, relation.index_select(0, snapshots.relation[edges]) * share[:, None])
+        def message_edges(edges: Tensor, sign: Tensor) -> MessageEdges:
+            target = torch.searchsorted(active, snapshots.entity[snapshots.node[edges]])
+            source = torch.searchsorted(active, snapshots.object[edges])
+            share = sign / torch.bincount(target, minlength=len(active))[target]
+            return MessageEdges(source, target, relation.index_select(0, snapshots.relation[edges]) * share[:, None])
 
         sign = torch.cat([torch.ones_like(new), -torch.ones_like(old)])
-        return messages(edges, torch.ones_like(edges)), messages(torch.cat([new, old]), sign)
+        return message_edges(edges, torch.ones_like(edges)), message_edges(torch.cat([new, old]), sign)
 
 
 def _nearly_identity(dim: int) -> nn.Linear:
-    """A map that begins by letting through what neighbours are, so that a decoder can recognise them."""
+    """Return a linear map near the identity, so that the decoder can use neighbours from the start."""
     layer = nn.Linear(dim, dim, bias=False)
     with torch.no_grad():
         layer.weight.mul_(0.3).add_(torch.eye(dim))

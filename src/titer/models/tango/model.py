@@ -1,4 +1,4 @@
-"""TANGO behind the common base, with each of its two decoders."""
+"""The TANGO models, one for each decoder."""
 
 from typing import ClassVar
 
@@ -17,18 +17,21 @@ from titer.models.tango.flow import Flow
 
 
 class DistMult(nn.Module):
-    """score = Σ_i s_i r_i o_i (Yang et al., ICLR 2015)."""
+    """The decoder Σ_i s_i r_i o_i of DistMult (Yang et al., ICLR 2015)."""
 
     def __init__(self, dim: int):
         super().__init__()
 
     def forward(self, subject: Tensor, relation: Tensor) -> Tensor:
-        """What to multiply answers by. (questions, dim)"""
+        """Return the vector whose dot product with an answer is its score. (queries, dim)"""
         return subject * relation
 
 
 class TuckER(nn.Module):
-    """score = Σ_ijk W_ijk s_i r_j o_k (Balažević et al., EMNLP 2019); it begins close to DistMult, where i = j = k."""
+    """The decoder Σ_ijk W_ijk s_i r_j o_k of TuckER (Balažević et al., EMNLP 2019).
+
+    The core W is initialised near that of DistMult, which is 1 where i = j = k and 0 elsewhere.
+    """
 
     def __init__(self, dim: int):
         super().__init__()
@@ -38,31 +41,42 @@ class TuckER(nn.Module):
         self.core = nn.Parameter(core)
 
     def forward(self, subject: Tensor, relation: Tensor) -> Tensor:
-        """What to multiply answers by. (questions, dim)"""
+        """Return the vector whose dot product with an answer is its score. (queries, dim)"""
         return (subject[:, :, None] * relation[:, None, :]).flatten(1) @ self.core.flatten(0, 1)
 
 
 class TANGO(ByTimeModel):
-    r"""Han, Ding, Ma, Gu, Tresp: *Learning Neural Ordinary Equations for Forecasting Future Links on Temporal
-    Knowledge Graphs*, EMNLP 2021.
+    r"""Neural ordinary differential equation that carries entity embeddings through the latest snapshots.
 
-    .. math::
-        z(t) = z(t - k) + \int_{t-k}^{t} \frac{dz}{dt}\, dt, \qquad P(o \mid s, r, t) \propto
-        \exp \mathrm{decoder}(z_s(t), z_r, z_o(t))
+    Formula:
+        $$
+        \begin{aligned}
+        z(t) &= z(t - k) + \int_{t-k}^{t} \frac{dz}{dt}\, dt \\
+        P(o \mid s, r, t) &\propto \exp \mathrm{decoder}(z_s(t), z_r, z_o(t))
+        \end{aligned}
+        $$
 
-    z(t - k) are learned embeddings of entities and relations. A multi-relational graph layer on the snapshots of the
-    latest k steps, and a jump where facts begin and cease, move those of the entities: see ``Flow``.
+        \(z(t - k)\) are the learned embeddings. The derivative, see ``Flow``, is a multi-relational graph network over
+        the latest \(k\) snapshots, and a jump where facts begin or end.
 
-    Where this differs from the authors' code: their derivative is :math:`h^{(L)}` itself, here it is what the layers
-    add to z; their relations flow too. An edge weighs :math:`1 / \sqrt{|N_v| |N_u|}` there, followed by a bias and
-    batch normalisation; here neighbours are averaged. Their jump has the weight 0.01 and a diagonal map, here 0.1 and a
-    full one. They integrate over a tenth of the time between snapshots, with gradients by the adjoint method; here
-    every snapshot lasts one unit, and gradients go back through the solver. One δ from 0.1 serves all their layers,
-    here each has its own from 0.3, and W begins near the identity. Their DistMult scores [learned; moved] embeddings,
-    here the moved ones alone; their TuckER has batch normalisation and a core that begins at random, here it begins
-    near DistMult. And here other true answers of the moment do not compete.
+    Reference:
+        Han, Ding, Ma, Gu and Tresp, "Learning Neural Ordinary Equations for Forecasting Future Links on Temporal
+        Knowledge Graphs", EMNLP 2021.
 
-    An entity that training never saw keeps the embedding it began with.
+    Differences from the publication:
+        The comparison is with the authors' code.
+
+        - The derivative is what the layers add to \(z\). The authors' is \(h^{(L)}\) itself.
+        - Relation embeddings are constant. The authors' change over time too.
+        - Neighbours are averaged. The authors weigh an edge by \(1 / \sqrt{|N_v| |N_u|}\), followed by a bias and batch
+          normalisation.
+        - The jump has the weight 0.1 and a full matrix. The authors' has the weight 0.01 and a diagonal matrix.
+        - Every snapshot lasts one unit of time, and gradients go through the solver. The authors integrate over a tenth
+          of the time between snapshots, with gradients by the adjoint method.
+        - Each layer has its own \(\delta\), initially 0.3, and \(W\) is initialised near the identity. The authors
+          share one \(\delta\), initially 0.1.
+        - Other true answers at the query's time are excluded from the loss.
+        - An entity without a fact in training keeps its initial embedding.
     """
 
     Config = TANGOConfig
@@ -79,7 +93,7 @@ class TANGO(ByTimeModel):
         self.dropout = nn.Dropout(self.config.dropout)
 
     def scores_at(self, queries: Queries, time: int, history: History) -> Tensor:
-        """Scores for questions that are all of one time. (queries, num_entities)"""
+        """Return the score of every entity for queries of one time step. (queries, num_entities)"""
         entity = self.flow(append_mean_rows(self.entity, history), self.relation, history.snapshots, time)
         subject = self.dropout(entity.index_select(0, queries.subject))
         relation = self.relation.index_select(0, queries.relation)
@@ -88,7 +102,22 @@ class TANGO(ByTimeModel):
 
 @register
 class TANGODistMult(TANGO):
-    """TANGO with the decoder of DistMult, which multiplies subject, relation and answer entry by entry."""
+    r"""TANGO with the DistMult decoder, an elementwise product of subject, relation and answer.
+
+    Formula:
+        $$\mathrm{decoder}(z_s, z_r, z_o) = \sum_i z_{s,i} \, z_{r,i} \, z_{o,i}$$
+
+        The base class ``TANGO`` has the rest of the formula.
+
+    Reference:
+        Han, Ding, Ma, Gu and Tresp, EMNLP 2021 (see ``TANGO``); the decoder is that of Yang, Yih, He, Gao and Deng,
+        "Embedding Entities and Relations for Learning and Inference in Knowledge Bases", ICLR 2015.
+
+    Differences from the publication:
+        - The decoder scores the integrated embeddings. The authors' scores the concatenation of the learned and the
+          integrated embeddings.
+        - All differences of ``TANGO``.
+    """
 
     name = "tango_distmult"
     Decoder = DistMult
@@ -96,7 +125,22 @@ class TANGODistMult(TANGO):
 
 @register
 class TANGOTuckER(TANGO):
-    """TANGO with the decoder of TuckER, in which every entry of subject, relation and answer can meet every other."""
+    r"""TANGO with the TuckER decoder, a full trilinear product of subject, relation and answer.
+
+    Formula:
+        $$\mathrm{decoder}(z_s, z_r, z_o) = \sum_{ijk} W_{ijk} \, z_{s,i} \, z_{r,j} \, z_{o,k}$$
+
+        The base class ``TANGO`` has the rest of the formula.
+
+    Reference:
+        Han, Ding, Ma, Gu and Tresp, EMNLP 2021 (see ``TANGO``); the decoder is that of Balažević, Allen and Hospedales,
+        "TuckER: Tensor Factorization for Knowledge Graph Completion", EMNLP 2019.
+
+    Differences from the publication:
+        - The decoder has no batch normalisation, and its core is initialised near DistMult. The authors' has batch
+          normalisation and a random core.
+        - All differences of ``TANGO``.
+    """
 
     name = "tango_tucker"
     Decoder = TuckER

@@ -1,1 +1,1 @@
-"""A subgraph of the past that grows around the question, and the attention that flows through it."""
+"""xERTE: attention flow over an expanding subgraph of the history (Han et al., ICLR 2021)."""

@@ -1,4 +1,4 @@
-"""The settings of xERTE."""
+"""Settings of xERTE."""
 
 from dataclasses import dataclass
 
@@ -12,35 +12,37 @@ class XERTEConfig:
 
     # The subgraph.
     num_edges: tuple[int, ...] = (64, 32, 32)
-    """How many of the latest edges of a node each step looks at; there are as many steps as numbers."""
+    """Number of a node's latest edges that each expansion considers; one number per expansion."""
     kept_edges: int = 40
-    """K: how many edges of a question, those with the most attention, survive each step but the last."""
+    """K: number of a query's edges with the most attention that are kept after each expansion but the last."""
     strictly_back: bool = False
-    """Whether every step must go back in time (t' < t), or may stay at the time of its node (t' ≤ t)."""
+    """Whether every edge must go back in time (t' < t), or may be at the time of its node too (t' ≤ t)."""
 
     # Sizes.
     entity_dim: int = 96
-    """Size of an entity's static part."""
+    """Size of an entity's static embedding."""
     time_dim: int = 32
-    """Size of Φ(Δt), the part of a node that depends on its time."""
+    """Size of the time encoding Φ(Δt)."""
     attention_dim: int = 64
-    """Size of the vectors whose product is an attention score."""
+    """Size of the two vectors whose dot product is an attention score."""
 
     # The update of representations.
     gamma: float = 0.5
-    """γ: how much of its own representation a node keeps when it hears from its neighbours."""
+    """γ: weight of a node's own representation, beside its neighbours', in the reverse update."""
 
     dropout: float = 0.2
-    """Share of embeddings and representations that is left out in training."""
+    """Dropout rate of embeddings and representations."""
 
     def __post_init__(self) -> None:
         if not self.num_edges or min(self.num_edges) < 1:
-            raise ConfigError(f"model.num_edges must be one positive number for each step, not {list(self.num_edges)}")
+            raise ConfigError(
+                f"model.num_edges must be one positive number for each expansion, not {list(self.num_edges)}"
+            )
         check_at_least_one(self, "kept_edges", "entity_dim", "time_dim", "attention_dim")
         check_share(self, "gamma")
         check_partial(self, "dropout")
 
     @property
     def node_dim(self) -> int:
-        """Size of a node's representation, and of a relation's."""
+        """Size of the representations of nodes and relations."""
         return self.entity_dim + self.time_dim

@@ -1,4 +1,4 @@
-"""The paths along which attention comes to an answer."""
+"""The paths along which attention reaches an answer."""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -7,45 +7,46 @@ from titer.data.vocabulary import Vocabulary
 from titer.models.base import Edge, Evidence
 from titer.models.xerte.subgraph import Expansion
 
-STAYED = "the question's own subject, without a step"
+STAYED = "the query's own subject, without a hop"
+"""Note of the evidence for attention that never leaves the subject."""
 
 Node = tuple[int, int]
 
 
 class Path(NamedTuple):
-    """A path that attention takes, and how much of it."""
+    """A path and the attention that takes it."""
 
     edges: tuple[Edge, ...]
     alphas: tuple[float, ...]
     attention: float
 
 
-def evidence(steps: list[Expansion], answer: int, vocabulary: Vocabulary) -> list[Evidence]:
-    """All paths through the subgraph of a single question that end at an answer, strongest first."""
-    together: dict[tuple[Edge, ...], tuple[tuple[float, ...], float]] = {}
-    arrivals = _arrivals(steps, answer, vocabulary)
-    for path in (path for paths in arrivals.values() for path in paths):
-        # Staying earlier or later makes no other path.
-        alphas, attention = together.get(path.edges, (path.alphas, 0.0))
-        together[path.edges] = (alphas, attention + path.attention)
-    whole = sum(attention for _, attention in together.values())
+def evidence(expansions: list[Expansion], answer: int, vocabulary: Vocabulary) -> list[Evidence]:
+    """Return all paths through the subgraph of a single query that end at an answer, strongest first."""
+    merged: dict[tuple[Edge, ...], tuple[tuple[float, ...], float]] = {}
+    by_node = _paths_to(expansions, answer, vocabulary)
+    for path in (path for paths in by_node.values() for path in paths):
+        # Paths that differ only in where they stay are one path.
+        alphas, attention = merged.get(path.edges, (path.alphas, 0.0))
+        merged[path.edges] = (alphas, attention + path.attention)
+    total = sum(attention for _, attention in merged.values())
     found = [
-        Evidence(edges, attention / whole, "" if edges else STAYED, tuple({"attention": alpha} for alpha in alphas))
-        for edges, (alphas, attention) in together.items()
+        Evidence(edges, attention / total, "" if edges else STAYED, tuple({"attention": alpha} for alpha in alphas))
+        for edges, (alphas, attention) in merged.items()
         if attention > 0
     ]
     return sorted(found, key=lambda item: item.share, reverse=True)
 
 
-def _arrivals(steps: list[Expansion], answer: int, vocabulary: Vocabulary) -> dict[Node, list[Path]]:
-    """The paths to every node of an answer after the last step, found from the question's node onwards."""
-    useful = _that_lead_to(steps, answer)
-    (entity,), (time,) = steps[0].nodes.entity.tolist(), steps[0].nodes.time.tolist()
+def _paths_to(expansions: list[Expansion], answer: int, vocabulary: Vocabulary) -> dict[Node, list[Path]]:
+    """Return the paths from the query's node to every node of an answer after the last expansion."""
+    useful = _useful_nodes(expansions, answer)
+    (entity,), (time,) = expansions[0].nodes.entity.tolist(), expansions[0].nodes.time.tolist()
     paths = {(entity, time): [Path((), (), 1.0)]}
-    for step, wanted in zip(steps, useful, strict=True):
+    for expansion, useful_nodes in zip(expansions, useful, strict=True):
         reached: dict[Node, list[Path]] = defaultdict(list)
-        for source, relation, target, alpha in _edges(step):
-            if target not in wanted:
+        for source, relation, target, alpha in _edges(expansion):
+            if target not in useful_nodes:
                 continue
             if relation == vocabulary.self_loop:
                 more = [path._replace(attention=path.attention * alpha) for path in paths[source]]
@@ -59,20 +60,20 @@ def _arrivals(steps: list[Expansion], answer: int, vocabulary: Vocabulary) -> di
     return paths
 
 
-def _that_lead_to(steps: list[Expansion], answer: int) -> list[set[Node]]:
-    """The nodes after each step from which attention goes on to an answer."""
-    wanted = {target for _, _, target, _ in _edges(steps[-1]) if target[0] == answer}
-    useful = [wanted]
-    for step in reversed(steps[1:]):
-        wanted = {source for source, _, target, _ in _edges(step) if target in wanted}
-        useful.insert(0, wanted)
+def _useful_nodes(expansions: list[Expansion], answer: int) -> list[set[Node]]:
+    """Return the nodes after each expansion from which attention flows on to an answer."""
+    nodes = {target for _, _, target, _ in _edges(expansions[-1]) if target[0] == answer}
+    useful = [nodes]
+    for expansion in reversed(expansions[1:]):
+        nodes = {source for source, _, target, _ in _edges(expansion) if target in nodes}
+        useful.insert(0, nodes)
     return useful
 
 
-def _edges(step: Expansion) -> list[tuple[Node, int, Node, float]]:
-    """(v, p, u, α) of every edge."""
+def _edges(expansion: Expansion) -> list[tuple[Node, int, Node, float]]:
+    """Return (v, p, u, α) of every edge."""
     nodes, targets = (
-        list(zip(ends.entity.tolist(), ends.time.tolist(), strict=True)) for ends in (step.nodes, step.target)
+        list(zip(ends.entity.tolist(), ends.time.tolist(), strict=True)) for ends in (expansion.nodes, expansion.target)
     )
-    sources = [nodes[place] for place in step.source.tolist()]
-    return list(zip(sources, step.relation.tolist(), targets, step.alpha.tolist(), strict=True))
+    sources = [nodes[place] for place in expansion.source.tolist()]
+    return list(zip(sources, expansion.relation.tolist(), targets, expansion.alpha.tolist(), strict=True))

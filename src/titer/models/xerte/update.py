@@ -1,4 +1,4 @@
-"""How news travels back through a subgraph."""
+"""Reverse update of the representations in a subgraph."""
 
 from typing import NamedTuple
 
@@ -10,22 +10,26 @@ from titer.models.xerte.config import XERTEConfig
 
 
 class Link(NamedTuple):
-    """The edges that were kept between the nodes of one step and those of the next."""
+    """The edges kept between the nodes of one expansion and those of the next."""
 
-    source: Tensor  # (edges,) the place of v among the nodes of the step
-    target: Tensor  # (edges,) the place of u among those of the next
+    source: Tensor  # (edges,) index of v among the nodes of the expansion
+    target: Tensor  # (edges,) index of u among the nodes of the next one
     alpha: Tensor  # (edges,) α_vu
 
 
 class Update(nn.Module):
-    r"""The reverse update: the nodes reached last tell those that led to them, and so on back to the question's.
+    r"""The reverse update, from the nodes reached last through the nodes that led to them to the query's node.
 
-    .. math::
-        h'_u &= \mathrm{LeakyReLU}(W_h h_u + b) \quad \text{for nodes u reached last} \\
-        h'_v &= \mathrm{LeakyReLU}\Big(W_h \big(\gamma h_v + (1 - \gamma) \sum_u \alpha_{vu} h'_u\big) + b\Big), \qquad
-        p' = W_h p + b
+    Formula:
+        $$
+        \begin{aligned}
+        h'_u &= \mathrm{LeakyReLU}(W_h h_u + b) \quad \text{for nodes } u \text{ reached last} \\
+        h'_v &= \mathrm{LeakyReLU}\Big(W_h \big(\gamma h_v + (1 - \gamma) \sum_u \alpha_{vu} h'_u\big) + b\Big) \\
+        p' &= W_h p + b
+        \end{aligned}
+        $$
 
-    α is what an edge had when it was kept.
+        \(\alpha\) is the attention of an edge at the time it was kept.
     """
 
     def __init__(self, config: XERTEConfig):
@@ -34,10 +38,10 @@ class Update(nn.Module):
         self.W_h = nn.Linear(config.node_dim, config.node_dim)
 
     def forward(self, hidden: list[Tensor], links: list[Link]) -> list[Tensor]:
-        """h' of the nodes of every step, given their h and what links each step to the next."""
-        told = [functional.leaky_relu(self.W_h(hidden[-1]))]
-        for before, link in zip(reversed(hidden[:-1]), reversed(links), strict=True):
-            message = link.alpha[:, None] * told[-1].index_select(0, link.target)
-            heard = torch.zeros_like(before).index_add(0, link.source, message)
-            told.append(functional.leaky_relu(self.W_h(self.gamma * before + (1 - self.gamma) * heard)))
-        return told[::-1]
+        """Return h' of the nodes of every expansion, given their h and the links between expansions."""
+        updated = [functional.leaky_relu(self.W_h(hidden[-1]))]
+        for own, link in zip(reversed(hidden[:-1]), reversed(links), strict=True):
+            message = link.alpha[:, None] * updated[-1].index_select(0, link.target)
+            neighbours = torch.zeros_like(own).index_add(0, link.source, message)
+            updated.append(functional.leaky_relu(self.W_h(self.gamma * own + (1 - self.gamma) * neighbours)))
+        return updated[::-1]
