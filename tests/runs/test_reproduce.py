@@ -77,7 +77,7 @@ def test_reproduce_trains_measures_and_leaves_a_row(tmp_path: Path, monkeypatch:
 
 def test_unknown_configurations_are_refused_by_name(tmp_path: Path):
     for name in ("titer/icews15", "../secrets", "titer"):
-        with pytest.raises(TiterError, match="there is no configuration"):
+        with pytest.raises(TiterError, match="unknown configuration"):
             titer("reproduce", name, "--out", tmp_path / "run")
     with pytest.raises(TiterError, match=r"\nDid you mean: .*titer/icews14"):
         titer("size", "titer/icews15")
@@ -100,7 +100,7 @@ def test_settings_can_be_chosen_without_the_test_split_ever_being_measured(
 
 
 def test_other_configurations_than_the_published_ones_can_be_named(tmp_path: Path):
-    with pytest.raises(TiterError, match=f"no configuration 'titer/icews14' in {re.escape(str(tmp_path))}"):
+    with pytest.raises(TiterError, match=f"unknown configuration 'titer/icews14' in {re.escape(str(tmp_path))}"):
         titer("reproduce", "titer/icews14", "--configs", tmp_path)
 
 

@@ -185,6 +185,6 @@ def test_a_run_whose_store_was_only_opened_can_be_overwritten(world_data: Datase
 def test_a_store_that_cannot_be_read_is_not_thrown_away(world_data: Dataset, tmp_path: Path):
     run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
     run.store_path.write_bytes(b"no database, and perhaps all that is left of one")
-    with pytest.raises(TiterError, match="which nothing overwrites"):
+    with pytest.raises(TiterError, match="which are never overwritten"):
         train(world_data, Config.load(model="recurrency"), tmp_path / "run", overwrite=True)
     assert run.store_path.exists()

@@ -11,7 +11,7 @@ import torch
 
 from titer.data.dataset import Dataset
 from titer.errors import DataError, TiterError
-from titer.evaluation.evaluate import BATCH_SIZES
+from titer.evaluation.batching import default_batch_size
 from titer.forecasting.forecast import Answer, DatedFact, Forecast, Reason, Unanswered
 from titer.forecasting.names import NameIndex
 from titer.forecasting.question import Question, When
@@ -139,7 +139,7 @@ class Forecaster:
         if top < 1:
             raise TiterError(f"at least one answer must be asked for, not {top}")
         self.refresh()
-        size = batch_size or BATCH_SIZES.get(self.model.device.type, 256)
+        size = batch_size or default_batch_size(self.model.device)
         size = max(1, min(size, MAX_SCORES // max(self.vocabulary.num_entities, 1)))
         ahead = max(1, min(BATCHES_READ_AHEAD * size, MAX_ANSWERS // (top * (1 + explain))))
         # One past for all of them, whatever this forecaster is told meanwhile.

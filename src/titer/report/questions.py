@@ -5,7 +5,8 @@ from xml.etree.ElementTree import Element
 import torch
 
 from titer.drawing.elements import el
-from titer.evaluation.evaluate import Evaluation, past_facts
+from titer.evaluation.evaluate import Evaluation
+from titer.evaluation.task import past_facts
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
