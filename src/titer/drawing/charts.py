@@ -67,7 +67,8 @@ def panel_chart(title: str, x_label: str, panels: Sequence[Panel]) -> Element:
         A figure element.
     """
     xs = sorted({x for panel in panels for x, _ in panel.points})
-    ticks = [(x, f"{x:.0f}", "middle") for x in nice_ticks(xs[0], xs[-1], 8) if x == round(x)]
+    rounds = nice_ticks(xs[0], xs[-1], 8) if len(xs) > 1 else xs
+    ticks = [(x, f"{x:.0f}", "middle") for x in rounds if x == round(x) and xs[0] <= x <= xs[-1]]
     heading = 30
     parts = [_text(MARGIN, 22, title, "start", "heading")]
     for number, panel in enumerate(panels):
@@ -78,25 +79,23 @@ def panel_chart(title: str, x_label: str, panels: Sequence[Panel]) -> Element:
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round numbers from ``low`` to ``high``, both included if they are round, at most ``count``.
+    """Return evenly spaced round numbers that cover a range.
 
     Args:
         low: The smallest value of an axis.
-        high: The largest value; not below ``low``.
-        count: The maximum number of ticks, at least 2.
+        high: The largest value; above ``low``.
+        count: The maximum number of intervals, at least 2.
 
     Returns:
-        Multiples of 1, 2 or 5 times a power of ten, in order.
+        Multiples of 1, 2 or 5 times a power of ten, from at most ``low`` to at least ``high``, in order.
     """
-    if high <= low:
-        return [low]
-    rough = (high - low) / count
-    power = 10 ** floor(log10(rough))
-    for step in (power * factor for factor in (1, 2, 5, 10, 20)):
-        first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
-        if last - first < count:
-            return [number * step for number in range(first, last + 1)]
-    raise AssertionError("a step of twice the range leaves at most two ticks")
+    power = 10.0 ** floor(log10((high - low) / count))
+    for step in (power * factor for factor in (1, 2, 5, 10, 20, 50)):
+        # The tolerance keeps rounding errors from adding an interval that contains no value.
+        first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+        if last - first <= count:
+            break
+    return [number * step for number in range(first, last + 1)]
 
 
 def bar(value: float, largest: float = 1.0) -> Element:
@@ -160,12 +159,12 @@ def _svg_style() -> str:
     rules = [f"{names.strip()} {{{body}}}" for names, body in re.findall(r"(svg[^{}]*)\{([^{}]*)\}", sheet)]
     light, dark = (dict(re.findall(r"--(\w+): ([^;]+);", block)) for block in re.findall(r":root \{([^}]*)\}", sheet))
 
-    def literal(colours: dict[str, str], chosen: Sequence[str]) -> list[str]:
-        return [re.sub(r"var\(--(\w+)\)", lambda found: colours[found[1]], rule) for rule in chosen]
+    def literal(colours: dict[str, str]) -> list[str]:
+        return [re.sub(r"var\(--(\w+)\)", lambda found: colours[found[1]], rule) for rule in rules]
 
-    coloured = [rule for rule in rules if "var(" in rule]
-    lines = ["svg { font-family: system-ui, sans-serif; }", *literal(light, rules)]
-    lines += ["@media (prefers-color-scheme: dark) {", *literal(dark, coloured), "}"]
+    # All rules again for dark, since a rule without a colour may have to follow one with a colour.
+    lines = ["svg { font-family: system-ui, sans-serif; }", *literal(light)]
+    lines += ["@media (prefers-color-scheme: dark) {", *literal(dark), "}"]
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -202,8 +201,8 @@ def _plot(
     """Draw axes, ticks, guide lines and the line of a chart into a box of the usual size."""
     xs, ys = [x for x, _ in panel.points], [y for _, y in panel.points]
     low, high = min(ys), max(ys)
-    if low == high:
-        low, high = low - 1, high + 1
+    y_ticks = nice_ticks(low, high) if low < high else nice_ticks(low - 1, high + 1)
+    low, high = y_ticks[0], y_ticks[-1]
     first, last = x_range or (xs[0], xs[-1])
     bottom = top + HEIGHT - MARGIN
 
@@ -213,7 +212,7 @@ def _plot(
         return MARGIN + across * (WIDTH - 2 * MARGIN), bottom - up * (HEIGHT - 2 * MARGIN)
 
     parts: list[Element] = []
-    for y in nice_ticks(low, high):
+    for y in y_ticks:
         height = place(first, y)[1]
         parts.append(_line(MARGIN, height, WIDTH - MARGIN, height, "guide"))
         parts.append(_text(MARGIN - 6, height + 4, f"{y:.6g}", "end"))
