@@ -2,8 +2,8 @@
 
     python benchmarks/speed.py data/ICEWS14 --config src/titer/configs/titer/icews14.toml
 
-Training is measured over batches after the first eight, testing over the test split. The set-up is everything before the
-first optimisation step, and on a GPU also recording that step.
+Training is measured over batches after the first eight, testing over the test split. The set-up is everything before
+the first optimisation step, and on a GPU also recording that step.
 """
 
 import argparse
