@@ -1,11 +1,11 @@
-"""How long many questions take to answer from a file, and how much memory that needs.
+"""Measure the time and the memory to answer many questions from a file.
 
     python benchmarks/asking.py --questions 100000
     python benchmarks/asking.py --run runs/icews14 --questions 100000
 
-Asks about the facts of a run's dataset over and over, each at a time of its own around the end of the data. Every
-measurement runs ``titer forecast --file`` in a process of its own, so that its peak memory is its own: once for a
-tenth of the questions and once for all of them. What streams needs as much memory for both.
+The questions are about random facts of the run's dataset, at random times around the end of the data. Every measurement
+runs ``titer forecast --file`` in a separate process to measure its peak memory: once for a tenth of the questions and
+once for all of them. Since answers are streamed, both should need the same memory.
 """
 
 import argparse
@@ -26,7 +26,7 @@ print(json.dumps({"seconds": time.perf_counter() - started, "megabytes": peak}))
 
 
 def write_questions(run: Path, path: Path, count: int) -> None:
-    """Both questions of random facts, at random times of the last tenth of the data and shortly after it."""
+    """Write questions about random facts, at random times of the last tenth of the data and shortly after it."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv
@@ -52,18 +52,18 @@ def write_questions(run: Path, path: Path, count: int) -> None:
 
 
 def measure(*words: str | Path) -> dict[str, float]:
-    """Run a command in a process of its own."""
+    """Run a command in a separate process, and return its time and peak memory."""
     command = [sys.executable, "-c", MEASURED, *map(str, words)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
 
 
 def main() -> None:
-    """Train if there is no run, ask, print."""
+    """Train a model if no run is given, answer the questions, and print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=100_000)
-    parser.add_argument("--run", type=Path, help="a run directory; by default recurrency on the small world")
-    parser.add_argument("--top", type=int, default=10)
-    parser.add_argument("--explain", action="store_true")
+    parser.add_argument("--questions", type=int, default=100_000, help="number of questions")
+    parser.add_argument("--run", type=Path, help="run directory (default: train recurrency on the small world)")
+    parser.add_argument("--top", type=int, default=10, help="answers per question")
+    parser.add_argument("--explain", action="store_true", help="also write the evidence")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         run = options.run

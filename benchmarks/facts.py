@@ -1,9 +1,9 @@
-"""How long it takes to add facts, and until the next question is answered with them.
+"""Measure the time to add facts, and to answer the next query with them.
 
     python benchmarks/facts.py ICEWS14 [postgresql://USER@HOST/NAME]
 
-Without an address, the store is an SQLite file in a temporary folder; a database must be empty. Models have random
-weights, which take as long as trained ones.
+Without an address, the fact store is an SQLite file in a temporary folder; a database must be empty. Models have random
+weights, which take as long to compute with as trained ones.
 """
 
 import sys
@@ -26,7 +26,7 @@ MODELS = ("recurrency", "random_walk", "titer", "path_mixture")
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Return how long some work takes."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
@@ -38,13 +38,13 @@ def measure(store: FactStore) -> None:
     entities, relations = dataset.vocabulary.entities, dataset.vocabulary.relations
 
     def add_one() -> None:
-        store.add([NamedFact(entities[0], relations[0], f"newcomer {next(numbers)}", store.last_step + 1)])
+        store.add([NamedFact(entities[0], relations[0], f"new entity {next(numbers)}", store.last_step + 1)])
 
     live = LiveHistory(store)
     live.current()
     print(f"one fact added: {1000 * median(seconds(add_one) for _ in range(50)):.1f} ms")
     live.current()
-    print(f"nothing new: {1000 * median(seconds(live.current) for _ in range(200)):.2f} ms")
+    print(f"no new fact: {1000 * median(seconds(live.current) for _ in range(200)):.2f} ms")
     for name in MODELS:
         model = model_class(name)(dataset.vocabulary, dataset.axis).eval()
         query = Queries.one(0, 0, store.last_step + 2)
@@ -59,18 +59,19 @@ def measure(store: FactStore) -> None:
             add_one()
             first.append(seconds(ask))
             again.append(seconds(ask))
-        print(
-            f"{name}: first question after a new fact {1000 * median(first):.0f} ms, next {1000 * median(again):.0f} ms"
-        )
+        print(f"{name}: first query after a new fact {1000 * median(first):.0f} ms, next {1000 * median(again):.0f} ms")
     many = [
         NamedFact(
-            entities[i % len(entities)], relations[i % len(relations)], f"late {i % 2000}", store.last_step + 2 + i
+            entities[i % len(entities)],
+            relations[i % len(relations)],
+            f"later {i % 2000}",
+            store.last_step + 2 + i,
         )
         for i in range(MANY)
     ]
     print(f"{MANY:,} facts added at once: {seconds(lambda: store.add(many)):.1f} s")
-    print(f"sent again: {seconds(lambda: store.add(many)):.1f} s")
-    print(f"until they are in force: {seconds(live.current):.1f} s")
+    print(f"the same facts added again: {seconds(lambda: store.add(many)):.1f} s")
+    print(f"until the history contains them: {seconds(live.current):.1f} s")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How long ranking takes, and how much memory, when every entity gets a score.
+"""Measure the time and the memory of ranking when every entity has a score.
 
     python benchmarks/ranking.py
 
-Scores are random, with ties; the filter is the time-aware one. The first row has the size of ICEWS14's test split.
+Scores are random, with ties; the filter is time-aware. The first row has the size of the ICEWS14 test split.
 """
 
 import resource
@@ -18,7 +18,7 @@ SIZES = {"as ICEWS14": (7_128, 13_222), "25,000 entities": (25_000, 20_000)}
 
 
 class RandomScores(Model):
-    """Dense scores that cost nothing to make."""
+    """A model that returns precomputed dense scores."""
 
     name = "random_scores"
 
@@ -27,12 +27,12 @@ class RandomScores(Model):
         self.scores = torch.randint(0, 1000, (512, vocabulary.num_entities)).float()
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """The same scores for every batch."""
+        """Return the same scores for every batch."""
         return self.scores[: len(queries)]
 
 
 def make_dataset(num_entities: int, num_test: int) -> Dataset:
-    """Random facts of the given size."""
+    """Return a dataset of random facts."""
     generator = np.random.default_rng(0)
 
     def facts(count: int, first: int, last: int) -> Facts:
@@ -46,7 +46,7 @@ def make_dataset(num_entities: int, num_test: int) -> Dataset:
 
 
 def main() -> None:
-    """Rank both sizes and print a table."""
+    """Rank the answers for each size and print a table."""
     print(f"{'size':<18} {'queries':>9} {'seconds':>9} {'queries/s':>11} {'peak GB':>9}")
     for name, (num_entities, num_test) in SIZES.items():
         dataset = make_dataset(num_entities, num_test)

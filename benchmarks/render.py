@@ -2,8 +2,8 @@
 
     python benchmarks/render.py
 
-Every number in the page comes from a result file, which names the command that made it; the paper's own numbers stand
-beside them.
+Every number in the page comes from a result file, which names the command that produced it. The figures of the paper
+are shown for comparison.
 """
 
 import json
@@ -32,23 +32,23 @@ ABLATIONS = {
 }
 MIXTURE = {
     "path_mixture/icews14": "the path mixture",
-    "path_mixture/icews14-no-direct": "without past facts between subject and answer",
-    "path_mixture/icews14-no-two-steps": "without paths over two facts of any relation",
-    "path_mixture/icews14-no-same-relation": "without paths that end in the question's relation",
-    "path_mixture/icews14-no-trust": "without the factor that weighs all paths to an answer",
+    "path_mixture/icews14-no-direct": "without direct past facts between subject and answer",
+    "path_mixture/icews14-no-two-steps": "without paths of two hops of any relation",
+    "path_mixture/icews14-no-same-relation": "without paths that end in the query's relation",
+    "path_mixture/icews14-no-trust": "without the factor that weights all paths to an answer",
     "path_mixture/icews14-no-prior": "without embeddings (and so without names)",
     "path_mixture/icews14-no-names": "without names",
     "path_mixture/icews18": "the path mixture, ICEWS18",
     "path_mixture/icews18-no-names": "without names, ICEWS18",
 }
 NAMES = (
-    "On ICEWS the path mixture reads the words of names: Police (Chad) has to do with Army (Chad), and with other "
-    "police. No other system here does, so its numbers without names stand beside. On WIKI, whose names are numbers, "
-    "and on YAGO it does not."
+    "On ICEWS the path mixture uses the words of entity names: Police (Chad) is related to Army (Chad), and to other "
+    "police forces. No other model here does, so its results without names are shown too. It uses no names on WIKI, "
+    "where they are numbers, nor on YAGO."
 )
-SURE = (
-    "Expected calibration error of the answer ranked first, other true answers of the moment set aside as in the "
-    "ranking; the temperature is chosen on validation ([docs/evaluation.md](../docs/evaluation.md))."
+CALIBRATION = (
+    "Expected calibration error of the answer ranked first; other answers that are true at the same time are masked as "
+    "in the ranking. The temperature is chosen on the validation split ([docs/evaluation.md](../docs/evaluation.md))."
 )
 TIME = {
     "titer/icews18-45-epochs": "TITer, ICEWS18 (45 epochs)",
@@ -68,54 +68,55 @@ EARLIER = {
     "titer/icews18-45-epochs": "ICEWS18, 45 epochs",
     "titer/icews18-55-epochs": "ICEWS18, 55 epochs",
     "titer/icews18": "ICEWS18, 65 epochs, in the main table",
-    "titer/yago-first": "YAGO, entropy weight falling per batch, 50 epochs",
-    "titer/yago-second": "YAGO, falling per epoch, 30 epochs",
-    "titer/yago": "YAGO, falling slower, dropout, 40 epochs, in the main table",
+    "titer/yago-first": "YAGO, entropy weight decayed per batch, 50 epochs",
+    "titer/yago-second": "YAGO, decayed per epoch, 30 epochs",
+    "titer/yago": "YAGO, decayed more slowly, dropout, 40 epochs, in the main table",
 }
 LOOKS = (
-    "Two of TITer's configurations were changed after runs that had shown their test numbers. The main table has later "
-    "runs: their settings were fixed on validation (YAGO: 83.56, 83.41 and 82.72 MRR there with dropout, 82.92, 83.41 "
-    "and 81.08 without; ICEWS18: more epochs, because validation had still been rising at 45), and the test split "
-    "was read once, after that."
+    "Two of TITer's configurations were changed after runs whose test results were known. The main table has later "
+    "runs: their settings were chosen on the validation split (YAGO: validation MRR 83.56, 83.41 and 82.72 with "
+    "dropout, 82.92, 83.41 and 81.08 without; ICEWS18: more epochs, because the validation MRR was still rising at "
+    "45), and the test split was evaluated once after that."
 )
 COUNTED = (
-    "Counted while the model runs, by `titer size titer/icews14 --json > benchmarks/sizes/titer-icews14.json` and its "
-    "like: the multiply-adds of all matrix products, in a batch of 512 different questions, what they share divided "
-    "among them; products entry by entry, such as the graph layers' messages, are not counted. "
-    "A step is one decision of one walk in training, forward; a model "
-    "that does not walk has one step a question. A question is all that one answer of the evaluation takes: TITer's "
-    "whole beam search, a score for every entity. The paper does not say how it counted. TITer's path encoder alone "
-    "needs 0.36 M for three steps, so its 0.225 M must be one step; with a relation table of as many rows as there are "
-    "entities ours would have the paper's 1.455 M parameters. CyGNet's 8.568 M are its two output layers without its "
-    "embeddings."
+    "Counted while the model runs, by `titer size titer/icews14 --json > benchmarks/sizes/titer-icews14.json` and "
+    "similar commands: the multiply-adds of all matrix products, averaged over a batch of 512 different queries; work "
+    "that they share is divided among them. Elementwise products, such as the messages of graph layers, are not "
+    "counted. A step is one decision of one walk in training, forward pass only; a model that does not walk has one "
+    "step per query. A query is everything that one query of the evaluation needs: TITer's whole beam search, or a "
+    "score for every entity. The paper does not state how it counted. TITer's path encoder alone needs 0.36 M for "
+    "three steps, so the paper's 0.225 M must be one step; with a relation table of as many rows as there are "
+    "entities, our implementation would have the paper's 1.455 M parameters. CyGNet's 8.568 M are its two output "
+    "layers without its embeddings."
 )
 BESIDE = (
-    "Ours by the convention `paper`, as the paper's were made: an answer that the model cannot tell from others stands "
-    "first among them. All facts before a question's time are at hand, at test too, and each model reads what it can: "
-    "CyGNet all past answers to the same question, `recurrency` and the path mixture all facts of the subject (and the "
-    "path mixture the latest of its partners), RE-NET the latest ten steps, TANGO the latest four, xERTE, TITer and "
-    "the random walk the latest facts of the entities they pass, the four models of embeddings none. No weights "
-    "change. The rivals are our own implementations, trained by cross-entropy over all entities, xERTE over those it "
-    "reached; what differs from their papers stands in each class. That is why most are far above the paper's figures "
-    "for them: a row says what the model can do under this roof, and repeats nobody's experiment."
+    "Our results use the convention `paper`, as the paper's figures do: an answer is ranked before all others with the "
+    "same score. All facts before the time of a query are available, also at test time, and each model reads what its "
+    "design allows: CyGNet all past answers to the same query, `recurrency` and the path mixture all facts of the "
+    "subject (and the path mixture the latest facts of its neighbours), RE-NET the latest ten time steps, TANGO the "
+    "latest four, xERTE, TITer and the random walk the latest facts of the entities they visit, the four embedding "
+    "models none. Weights do not change at test time. The other models are our own implementations, trained with "
+    "cross-entropy over all entities (xERTE over the entities it reached); the class of each model lists the "
+    "differences from its publication. For these reasons most are far above the paper's figures for them: a row shows "
+    "what the model achieves in this framework, and is not a replication of the original experiment."
 )
 TWICE = (
-    "Settings are chosen on validation, and yet some were changed after a first look at test. TANGO was measured "
-    "twice: first with less dropout, and on ICEWS14 for ten epochs instead of six (TuckER and DistMult: 32.50 and "
-    "34.47 on ICEWS14, 27.80 and 28.01 on ICEWS18, 55.90 and 48.69 on WIKI, 67.42 and 74.22 on YAGO); validation then "
-    "preferred more dropout, but for DistMult on ICEWS18, whose first run stands. RE-NET on YAGO had 68.54 before "
-    "`question_dropout`, with dropout 0.5 and 20 epochs. For TITer see below, for the path mixture "
-    "[path_mixture.md](path_mixture.md)."
+    "Settings are chosen on the validation split, but some were changed after a first evaluation on the test split. "
+    "TANGO was evaluated twice: first with less dropout, and on ICEWS14 for ten epochs instead of six (TuckER and "
+    "DistMult: 32.50 and 34.47 on ICEWS14, 27.80 and 28.01 on ICEWS18, 55.90 and 48.69 on WIKI, 67.42 and 74.22 on "
+    "YAGO); more dropout was then better on the validation split, except for DistMult on ICEWS18, whose first run is "
+    "kept. RE-NET on YAGO had 68.54 before `question_dropout`, with dropout 0.5 and 20 epochs. For TITer see below, "
+    "for the path mixture [path_mixture.md](path_mixture.md)."
 )
 UNSEEN = (
-    "Test questions whose fact has an entity that training never saw. The dotted lines are the random walk's: what a "
-    "model must beat to know anything about such entities."
+    "Test queries whose fact has an unseen entity, one without a fact in the training split. The dotted lines are the "
+    "results of the random walk: a model has learned about such entities only if it is better."
 )
 Rows = dict[str, list[dict[str, Any]]]
 
 
 def load() -> Rows:
-    """Results on test by label, in order of their seeds."""
+    """Return the results on the test split by label, ordered by seed."""
     rows: Rows = defaultdict(list)
     for path in sorted((HERE / "results").glob("*.json")):
         row = json.loads(path.read_text(encoding="utf-8"))
@@ -125,18 +126,18 @@ def load() -> Rows:
 
 
 def hundredfold(values: Sequence[float]) -> str:
-    """A mean times a hundred, with the deviation where there are several."""
+    """Return the mean times a hundred, with the standard deviation of several values."""
     return cell([100 * value for value in values])
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
+    """Return the lines of a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def main_table(rows: Rows, metric: str) -> list[str]:
-    """Every model on every dataset, the paper's figures beside ours."""
+    """Return every model on every dataset, with the figures of the paper."""
     lines = []
     for model in MODELS:
         found = {d: rows.get(f"{model}/{d.lower()}", []) for d in DATASETS}
@@ -148,12 +149,12 @@ def main_table(rows: Rows, metric: str) -> list[str]:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What is to be said about single results."""
+    """Return the notes of single results."""
     return [f"- {label}: {row['note']}" for label in sorted(rows) for row in rows[label] if row.get("note")]
 
 
 def titer_table(rows: Rows) -> list[str]:
-    """TITer beside the paper, under both conventions."""
+    """Return TITer under both conventions, with the figures of the paper."""
     lines = []
     for metric, title in METRICS.items():
         lines.append([title, "paper", *(published_cell(published("titer", d, metric)) for d in DATASETS)])
@@ -165,7 +166,7 @@ def titer_table(rows: Rows) -> list[str]:
 
 
 def model_table(rows: Rows, group: str | None = None) -> list[str]:
-    """MRR of every model on every dataset, of all questions or of one group of them."""
+    """Return the MRR of every model on every dataset, for all queries or one group of them."""
     lines = []
     for model in MODELS:
         found = [rows.get(f"{model}/{d.lower()}", []) for d in DATASETS]
@@ -176,7 +177,7 @@ def model_table(rows: Rows, group: str | None = None) -> list[str]:
 
 
 def small_table(rows: Rows, labels: dict[str, str], group: str | None = None, seed: int | None = None) -> list[str]:
-    """Rows with their four metrics, of all questions or of one group of them, of all seeds or of one."""
+    """Return the metrics of some results, for all queries or one group of them, for all seeds or one."""
     lines = []
     for label, text in labels.items():
         found = [row for row in rows.get(label, []) if seed is None or row["seed"] == seed]
@@ -187,16 +188,16 @@ def small_table(rows: Rows, labels: dict[str, str], group: str | None = None, se
 
 
 def calibration_table(rows: Rows, model: str) -> list[str]:
-    """How far a model's probabilities are from how often it is right."""
+    """Return the calibration error and the temperature of a model on every dataset."""
     lines = []
-    for key, title in (("expected_calibration_error", "expected error, %"), ("temperature", "temperature")):
+    for key, title in (("expected_calibration_error", "expected calibration error, %"), ("temperature", "temperature")):
         found = [[row["calibration"][key] for row in rows.get(f"{model}/{d.lower()}", [])] for d in DATASETS]
         lines.append([title, *((hundredfold if "error" in key else cell)(values) for values in found)])
     return table([f"`{model}`", *DATASETS], lines)
 
 
 def inductive_picture(rows: Rows) -> str:
-    """MRR and Hits@10 on ICEWS14's questions with an entity that was never trained, beside a random walk's."""
+    """Draw MRR and Hits@10 on the ICEWS14 queries with an unseen entity, with the random walk as the baseline."""
     kinds = {title: metric for metric, title in METRICS.items() if metric in ("mrr", "hits_at_10")}
 
     def unseen(model: str, metric: str) -> float:
@@ -205,12 +206,12 @@ def inductive_picture(rows: Rows) -> str:
     models = [model for model in MODELS if model != "random_walk" and rows.get(f"{model}/icews14")]
     series = {title: [unseen(model, metric) for model in models] for title, metric in kinds.items()}
     baseline = {title: unseen("random_walk", metric) for title, metric in kinds.items()}
-    title = "Questions with an entity that was never trained, ICEWS14"
+    title = "Queries with an unseen entity, ICEWS14"
     return svg_file(grouped_bars(title, models, series, "random walk", baseline))
 
 
 def size_table() -> list[str]:
-    """Parameters and computation, in millions: every model on ICEWS14 beside the paper's, and TITer on all datasets."""
+    """Return parameters and multiply-adds in millions: all models on ICEWS14, and TITer on all datasets."""
     lines = []
     for dataset in DATASETS:
         for model in MODELS if dataset == DATASETS[0] else ("titer",):
@@ -218,12 +219,12 @@ def size_table() -> list[str]:
             paper = SIZES.get(model) if dataset == DATASETS[0] else None
             if paper or (counted and counted["parameters"]):
                 lines.append([f"`{model}`, {dataset}", *_ours(counted), *map(millions, paper or (None, None))])
-    header = ["parameters", "multiply-adds per step", "multiply-adds per question"]
+    header = ["parameters", "multiply-adds per step", "multiply-adds per query"]
     return table(["", *header, "parameters, paper", "multiply-adds, paper"], lines)
 
 
 def counted_size(model: str, dataset: str) -> dict[str, Any] | None:
-    """What ``titer size`` counted."""
+    """Return what ``titer size`` counted; None if there is no file."""
     path = COUNTS / f"{model}-{dataset.lower()}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
@@ -235,12 +236,12 @@ def _ours(counted: dict[str, Any] | None) -> list[str]:
 
 
 def millions(value: float | None) -> str:
-    """In the paper's way."""
+    """Format a number of millions as the paper does."""
     return "–" if value is None else f"{value:.3f} M"
 
 
 def commands(rows: Rows) -> list[str]:
-    """What made each number."""
+    """Return the command, the hardware and the cost of each result."""
     lines = [
         [
             f"{label}, seed {row['seed']}",
@@ -253,24 +254,24 @@ def commands(rows: Rows) -> list[str]:
         for label in sorted(rows)
         for row in rows[label]
     ]
-    return table(["result", "MRR", "hardware", "seconds of training", "memory of the GPU", "command"], lines)
+    return table(["result", "MRR", "hardware", "training, seconds", "GPU memory", "command"], lines)
 
 
 def main() -> None:
-    """Write the page and its picture."""
+    """Write the page and the picture."""
     rows = load()
     hits = [["", f"{title}:", "", *main_table(rows, metric)] for metric, title in METRICS.items() if metric != "mrr"]
     page = [
         "# Results",
         "",
         "Rendered from `benchmarks/results/*.json` and `benchmarks/sizes/*.json` by `python benchmarks/render.py`. "
-        "Test splits, time-aware filter, rolling history, best epoch by validation; MRR and Hits × 100. Tables after "
-        "the first two sections use the convention `realistic`. Several trainings shared one GPU, so seconds are upper "
-        "bounds.",
+        "Test split, time-aware filter, rolling history, best epoch on the validation split; MRR and Hits × 100. "
+        "Tables after the first two sections use the convention `realistic`. Several trainings shared one GPU, so "
+        "training times are upper bounds.",
         "",
         "## The paper's main table: MRR",
         "",
-        BESIDE + " `titer compare --paper benchmarks/results` prints the same.",
+        BESIDE + " `titer compare --paper benchmarks/results` prints the same tables.",
         "",
         TWICE,
         "",
@@ -278,7 +279,7 @@ def main() -> None:
         *(line for lines in hits for line in lines),
         *(["", "Notes:", "", *found] if (found := notes(rows)) else []),
         "",
-        "## TITer and the paper",
+        "## TITer compared with the paper",
         "",
         *titer_table(rows),
         "",
@@ -286,33 +287,33 @@ def main() -> None:
         "",
         *model_table(rows),
         "",
-        "Of the questions with an entity that was never trained:",
+        "Queries with an unseen entity only:",
         "",
         *model_table(rows, "unseen"),
         "",
-        "## Entities that were never trained: ICEWS14",
+        "## Unseen entities, ICEWS14",
         "",
         UNSEEN,
         "",
-        f"![MRR and Hits@10 of every model on questions with an unseen entity]({PICTURE.name})",
+        f"![MRR and Hits@10 of every model on queries with an unseen entity]({PICTURE.name})",
         "",
         "## Ablations, ICEWS14",
         "",
         *small_table(rows, ABLATIONS),
         "",
-        "## What each kind of evidence is worth to the path mixture",
+        "## Ablations of the path mixture",
         "",
         NAMES,
         "",
         *small_table(rows, MIXTURE),
         "",
-        "Of the questions with an entity that was never trained:",
+        "Queries with an unseen entity only:",
         "",
         *small_table(rows, MIXTURE, "unseen"),
         "",
-        "## How sure, and how often right",
+        "## Calibration",
         "",
-        SURE,
+        CALIBRATION,
         "",
         *calibration_table(rows, "path_mixture"),
         "",
@@ -320,11 +321,11 @@ def main() -> None:
         "",
         *small_table(rows, TIME),
         "",
-        "## The inductive mean: questions with an entity that was never trained",
+        "## Inductive mean: queries with an unseen entity",
         "",
         *small_table(rows, INDUCTIVE, "unseen", seed=0),
         "",
-        "## Earlier runs of two of TITer's configurations",
+        "## Earlier runs of two TITer configurations",
         "",
         LOOKS,
         "",

@@ -1,9 +1,9 @@
-"""How long many facts take to import and to index, and how much memory that needs.
+"""Measure the time and the memory to import and to index many facts.
 
     python benchmarks/scale.py --facts 10000000
 
-Facts are generated as a CSV file with names and dates. Each stage runs in a process of its own, so that its peak
-memory is its own.
+Facts are generated as a CSV file with names and dates. Each stage runs in a separate process to measure its peak
+memory.
 """
 
 import argparse
@@ -22,7 +22,7 @@ CHUNK = 500_000
 
 
 def generate(path: Path, num_facts: int) -> None:
-    """Write random facts; some entities are far busier than others, as in life."""
+    """Write random facts; as in real data, some entities have far more facts than others."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv
@@ -46,7 +46,7 @@ def generate(path: Path, num_facts: int) -> None:
 
 
 def import_facts(source: Path, out: Path) -> dict[str, float]:
-    """Import the CSV file as a stored dataset."""
+    """Import the CSV file into a dataset folder."""
     from titer.data.importing import import_dataset
 
     imported = import_dataset([source], out)
@@ -54,7 +54,7 @@ def import_facts(source: Path, out: Path) -> dict[str, float]:
 
 
 def index_facts(folder: Path) -> dict[str, float]:
-    """Open the stored dataset, index it, and ask it something."""
+    """Open the dataset folder, build the history, and look up the latest edges of random entities."""
     import torch
 
     from titer import History, load_dataset
@@ -80,16 +80,16 @@ STAGES = {"import": import_facts, "index": index_facts}
 
 
 def stage(name: str, *arguments: Path) -> dict[str, float]:
-    """Run one stage in a process of its own."""
+    """Run one stage in a separate process."""
     command = [sys.executable, __file__, "--stage", name, *map(str, arguments)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def main() -> None:
-    """Generate, import, index, print."""
+    """Generate the facts, run the stages, and print their measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--facts", type=int, default=10_000_000)
-    parser.add_argument("--stage", choices=STAGES)
+    parser.add_argument("--facts", type=int, default=10_000_000, help="number of facts")
+    parser.add_argument("--stage", choices=STAGES, help="run one stage on PATHS (used internally)")
     parser.add_argument("paths", nargs="*", type=Path)
     options = parser.parse_args()
     if options.stage:

@@ -1,9 +1,9 @@
-"""How many forecasts the service gives in a second, and how long the slowest wait.
+"""Measure the throughput and the latency of the service.
 
     python benchmarks/service.py RUN --clients 32 --seconds 20
 
-Starts the service on a free loopback port, lets clients ask about the step after the run's last fact, one question
-after the other, each over a connection of its own, and stops the service again.
+Starts the service on a free loopback port and stops it at the end. Each client has its own connection, and asks one
+question after the other about the time step after the last fact of the run.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from titer.runs.run import Run
 
 
 async def client(url: str, questions: list[dict[str, object]], until: float, seconds: list[float]) -> None:
-    """Ask one question after the other until the time is up."""
+    """Ask one question after the other until a time, and record how long each takes."""
     async with httpx2.AsyncClient(base_url=url, timeout=30) as session:
         while time.perf_counter() < until:
             started = time.perf_counter()
@@ -34,7 +34,7 @@ async def client(url: str, questions: list[dict[str, object]], until: float, sec
 async def load(
     url: str, questions: list[dict[str, object]], clients: int, duration: float
 ) -> tuple[list[float], float]:
-    """All clients at once."""
+    """Run all clients concurrently; return the latencies and the total time."""
     seconds: list[float] = []
     started = time.perf_counter()
     await asyncio.gather(*(client(url, questions, started + duration, seconds) for _ in range(clients)))
@@ -42,7 +42,7 @@ async def load(
 
 
 def some_questions(run: Run, count: int, top: int, explain: int) -> list[dict[str, object]]:
-    """Both questions of facts of the test split, by name."""
+    """Return requests for the object and for the subject of random test facts."""
     names, test = run.dataset.vocabulary, run.dataset.test
     rows = [test[i : i + 1] for i in random.sample(range(len(test)), min(count, len(test)))]
     questions: list[dict[str, object]] = []
@@ -54,13 +54,13 @@ def some_questions(run: Run, count: int, top: int, explain: int) -> list[dict[st
 
 
 def main() -> None:
-    """Measure and print."""
+    """Start the service, measure, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--top", type=int, default=10)
-    parser.add_argument("--explain", type=int, default=0)
+    parser.add_argument("run", type=Path, help="run directory")
+    parser.add_argument("--clients", type=int, default=32, help="number of concurrent clients")
+    parser.add_argument("--seconds", type=float, default=20, help="how long to measure")
+    parser.add_argument("--top", type=int, default=10, help="answers per question")
+    parser.add_argument("--explain", type=int, default=0, help="pieces of evidence per answer")
     options = parser.parse_args()
     random.seed(0)
     questions = some_questions(Run(options.run), 2000, options.top, options.explain)
@@ -78,7 +78,9 @@ def main() -> None:
         finally:
             server.send_signal(signal.SIGINT)
     seconds.sort()
-    print(f"{options.clients} clients, {len(seconds):,} forecasts in {took:.1f} s: {len(seconds) / took:.0f} a second")
+    print(
+        f"{options.clients} clients, {len(seconds):,} forecasts in {took:.1f} s: {len(seconds) / took:.0f} per second"
+    )
     for share in (0.5, 0.9, 0.99):
         print(f"  {share:.0%} within {seconds[int(share * (len(seconds) - 1))]:.3f} s")
 

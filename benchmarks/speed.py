@@ -1,9 +1,9 @@
-"""How many questions a model trains on and answers in a second, what set-up takes, and how much memory.
+"""Measure the speed of training and testing, the time of the set-up, and the memory.
 
     python benchmarks/speed.py data/ICEWS14 --config src/titer/configs/titer/icews14.toml
 
-Training is measured over whole epochs after the first; testing with the inductive mean, over the test split. Set-up is
-everything before the first training step, and recording that step on a GPU.
+Training is measured over batches after the first eight, testing over the test split. The set-up is everything before
+the first optimisation step, and on a GPU also recording that step.
 """
 
 import argparse
@@ -22,26 +22,26 @@ from titer.training.steps import make_stepper
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all it was told."""
+    """Wait until the device has finished all queued work."""
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
 def main() -> None:
-    """Measure and print."""
+    """Train, test, and print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("dataset")
-    parser.add_argument("--model", default=None)
-    parser.add_argument("--config", type=Path)
-    parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--seconds", type=float, default=10, help="how long to train at least")
-    parser.add_argument("--test-batch", type=int, default=None)
-    parser.add_argument("--test-questions", type=int, default=0, help="how many to answer; 0 is all")
+    parser.add_argument("dataset", help="dataset folder or benchmark name")
+    parser.add_argument("--model", default=None, help="name of the model, if the configuration does not give it")
+    parser.add_argument("--config", type=Path, help="TOML file with settings")
+    parser.add_argument("--set", action="append", default=[], help="TABLE.KEY=VALUE: change one setting")
+    parser.add_argument("--seconds", type=float, default=10, help="minimum duration of the training measurement")
+    parser.add_argument("--test-batch", type=int, default=None, help="queries per batch in testing")
+    parser.add_argument("--test-questions", type=int, default=0, help="number of test queries; 0 for all")
     options = parser.parse_args()
     config = Config.load(options.config, options.model, options.set)
     device = choose_device(config.training.device)
     dataset = load_dataset(options.dataset)
-    # Starting CUDA and loading torch's optimisers is not ours to measure.
+    # Starts CUDA and loads the optimisers of torch before the measurement.
     torch.optim.Adam([torch.zeros(1, device=device, requires_grad=True)])
 
     began = time.perf_counter()
@@ -56,7 +56,7 @@ def main() -> None:
     size, by_time = config.training.batch_size, model.batch_by_time
     batches = shuffled_batches(stepper.queries, size, by_time=by_time)
     if model.has_static_shapes:
-        batches = [rows for rows in batches if len(rows) == size]  # the last one would not be replayed
+        batches = [rows for rows in batches if len(rows) == size]  # a smaller last batch is not replayed
     recording = time.perf_counter()
     for rows in batches[:8]:
         stepper.step(rows)
@@ -76,7 +76,7 @@ def main() -> None:
             dataset.name, dataset.vocabulary, dataset.axis, dataset.train, dataset.valid,
             dataset.test[: options.test_questions // 2],
         )  # fmt: skip
-    evaluate(model, dataset, "test", batch_size=options.test_batch)  # warms up
+    evaluate(model, dataset, "test", batch_size=options.test_batch)  # warm up
     found = evaluate(model, dataset, "test", batch_size=options.test_batch)
     name = torch.cuda.get_device_name() if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
@@ -84,10 +84,10 @@ def main() -> None:
     print(f"  set-up                  {ready - began:>12.2f} s")
     print(f"    counting              {prepared - began:>12.2f} s")
     print(f"    indexing              {recording - indexing:>12.2f} s")
-    print(f"    first eight steps     {ready - recording:>12.2f} s, on a GPU with compiling and recording")
-    print(f"  training                {training:>12,.0f} questions/s")
+    print(f"    first eight steps     {ready - recording:>12.2f} s, on a GPU including compiling and recording")
+    print(f"  training                {training:>12,.0f} queries/s")
     print(
-        f"  testing                 {len(found.queries) / found.seconds:>12,.0f} questions/s, with indexing and ranking"
+        f"  testing                 {len(found.queries) / found.seconds:>12,.0f} queries/s, with indexing and ranking"
     )
     print(f"  peak memory, host       {host:>12.2f} GB")
     if device.type == "cuda":

@@ -1,4 +1,4 @@
-"""Sureness against how often one is right."""
+"""Calibration: the probabilities of top answers against their accuracy."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.evaluation.calibration import NUM_BINS, Confidence, judge, set_aside
+from titer.evaluation.calibration import NUM_BINS, Confidence, judge, mask_others
 from titer.evaluation.evaluate import evaluate
 from titer.evaluation.protocol import Filter, Protocol
 from titer.forecasting.forecaster import Forecaster
@@ -29,11 +29,13 @@ from titer.runs.train import train
 from titer.training.config import Config
 from titer.training.temperature import fit_temperature
 
-EVERYTHING_UNKNOWN = [UNREACHED] * 3
+NO_SCORES = [UNREACHED] * 3
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), min_size=1, max_size=60))
-def test_the_error_is_the_mean_gap_between_sure_and_right_in_fifteen_equal_bins(pairs: list[tuple[float, bool]]):
+def test_calibration_error_is_the_mean_gap_to_the_accuracy_over_the_bins(
+    pairs: list[tuple[float, bool]],
+):
     sure, right = zip(*pairs, strict=True)
     confidence = Confidence(torch.tensor(sure), torch.tensor(right))
     expected = 0.0
@@ -46,15 +48,15 @@ def test_the_error_is_the_mean_gap_between_sure_and_right_in_fifteen_equal_bins(
     assert sum(found.queries for found in confidence.bins()) == len(pairs)
 
 
-def test_half_sure_and_right_half_the_time_is_no_error():
+def test_no_error_if_the_probability_equals_the_accuracy():
     confidence = Confidence(torch.full((10,), 0.5), torch.tensor([True, False] * 5))
     assert confidence.expected_calibration_error() == 0
     always = Confidence(torch.ones(10), torch.tensor([True, False] * 5))
     assert always.expected_calibration_error() == pytest.approx(0.5)
 
 
-def test_a_top_answer_is_right_if_it_was_asked_for_and_nothing_is_never_right():
-    logits = torch.tensor([[0.0, math.log(3), UNREACHED], [5.0, 1.0, 2.0], EVERYTHING_UNKNOWN])
+def test_a_top_answer_is_correct_if_it_is_the_true_one_and_has_a_score():
+    logits = torch.tensor([[0.0, math.log(3), UNREACHED], [5.0, 1.0, 2.0], NO_SCORES])
     answers = torch.tensor([1, 1, 0])
     found = judge(logits, answers, 1.0)
     assert found.correct.tolist() == [True, False, False]
@@ -62,13 +64,13 @@ def test_a_top_answer_is_right_if_it_was_asked_for_and_nothing_is_never_right():
     assert judge(logits, answers, 2.0).probability[0] == pytest.approx(math.sqrt(3) / (1 + math.sqrt(3)))
 
 
-def test_other_true_answers_are_set_aside():
+def test_other_true_answers_are_masked():
     logits = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
     others = torch.tensor([0]), torch.tensor([2])
-    assert set_aside(logits, others).tolist() == [[1.0, 2.0, UNREACHED], [1.0, 2.0, 3.0]]
+    assert mask_others(logits, others).tolist() == [[1.0, 2.0, UNREACHED], [1.0, 2.0, 3.0]]
 
 
-def test_evaluation_measures_it_whatever_the_filter_and_the_batch(world_data: Dataset):
+def test_evaluation_gives_the_same_calibration_for_every_filter_and_batch_size(world_data: Dataset):
     model = Recurrency(world_data.vocabulary, world_data.axis)
     found = evaluate(model, world_data, "valid").to_dict()["calibration"]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -77,7 +79,7 @@ def test_evaluation_measures_it_whatever_the_filter_and_the_batch(world_data: Da
     row, entity = TrueAnswers(world_data.facts, world_data.vocabulary).of(queries)
     for one, other in zip(row.tolist(), entity.tolist(), strict=True):
         if other != answers[one]:
-            scores[one, other] = 0.0  # a weight, not a logarithm: what Recurrency gives to what it does not know
+            scores[one, other] = 0.0  # the weight that Recurrency gives to an entity without evidence
     sure, answer = model.probabilities(scores).max(dim=1)
     right = (answer == answers).tolist()
     expected = Confidence(sure, torch.tensor(right)).expected_calibration_error()
@@ -87,10 +89,10 @@ def test_evaluation_measures_it_whatever_the_filter_and_the_batch(world_data: Da
         assert other["expected_calibration_error"] == pytest.approx(expected, abs=1e-4)
 
 
-class Boaster(Model):
-    """Knows the odds of every answer, and scores them as if it were three times as sure."""
+class Overconfident(Model):
+    """Knows the log-odds of every answer, and returns three times as much."""
 
-    name = "boaster"
+    name = "overconfident"
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis):
         super().__init__(vocabulary, axis)
@@ -102,9 +104,9 @@ class Boaster(Model):
 
 
 @pytest.fixture(scope="module")
-def boasted() -> tuple[Boaster, Dataset]:
+def overconfident() -> tuple[Overconfident, Dataset]:
     vocabulary = Vocabulary.numbered(8, 1)
-    model = Boaster(vocabulary, TimeAxis())
+    model = Overconfident(vocabulary, TimeAxis())
     generator = np.random.default_rng(0)
     rows = []
     for time in range(4000):
@@ -114,8 +116,8 @@ def boasted() -> tuple[Boaster, Dataset]:
     return model, Dataset("odds", vocabulary, TimeAxis(), train, valid, test)
 
 
-def test_the_temperature_takes_a_boaster_down_to_what_it_knows(boasted: tuple[Boaster, Dataset]):
-    model, dataset = boasted
+def test_the_temperature_calibrates_an_overconfident_model(overconfident: tuple[Overconfident, Dataset]):
+    model, dataset = overconfident
     before = evaluate(model, dataset, "test")
     found = fit_temperature(model, dataset)
     assert 2.2 < found < 4
@@ -125,16 +127,16 @@ def test_the_temperature_takes_a_boaster_down_to_what_it_knows(boasted: tuple[Bo
     assert errors[1] < errors[0] / 3
     assert torch.equal(before.ranks_under(), after.ranks_under())
     assert after.to_dict()["calibration"]["temperature"] == found
-    # The test split has no say in it.
+    # The test split has no influence.
     assert fit_temperature(model, replace(dataset, test=Facts.empty())) == found
 
 
-def test_without_a_validation_split_scores_are_left_alone(boasted: tuple[Boaster, Dataset]):
-    model, dataset = boasted
+def test_the_temperature_is_one_without_a_validation_split(overconfident: tuple[Overconfident, Dataset]):
+    model, dataset = overconfident
     assert fit_temperature(model, replace(dataset, valid=Facts.empty())) == 1.0
 
 
-def test_a_run_keeps_its_temperature_and_forecasts_by_it(world_data: Dataset, tmp_path: Path):
+def test_a_run_stores_its_temperature_and_uses_it_in_forecasts(world_data: Dataset, tmp_path: Path):
     run = train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
     model = run.load_model("cpu")
     assert model.temperature == run.summary["temperature"] == fit_temperature(model, world_data)
@@ -142,6 +144,6 @@ def test_a_run_keeps_its_temperature_and_forecasts_by_it(world_data: Dataset, tm
     probabilities = [answer.probability for answer in found.answers]
     assert probabilities == sorted(probabilities, reverse=True)
     assert sum(probabilities) == pytest.approx(1, abs=1e-4)
-    # A run from before there were temperatures is taken as it is.
+    # A run made before temperatures existed has a temperature of 1.
     run.finish({"seconds": 1.0})
     assert Run(run.path).load_model("cpu").temperature == 1.0

@@ -45,7 +45,7 @@ def test_the_published_figures_are_those_of_the_papers_tables():
                 assert at_1 <= at_3 <= at_10, model
 
 
-def test_models_stand_in_the_order_of_the_paper_with_its_figures_beside_ours():
+def test_models_are_in_the_order_of_the_paper_with_its_figures_beside_ours():
     found = standings([of_run("a", "recurrency", 0.44), of_run("b", "titer", 0.42), of_run("c", "cygnet", 0.33)])
     header, rows = main_table(found)
     assert header[:5] == ["model", "MRR", "paper", "Hits@1", "paper"]
@@ -56,7 +56,7 @@ def test_models_stand_in_the_order_of_the_paper_with_its_figures_beside_ours():
     ]
 
 
-def test_several_runs_are_a_mean_and_a_run_that_was_measured_twice_is_one():
+def test_several_runs_are_averaged_and_a_run_evaluated_twice_counts_once():
     twice = of_run("a", "titer", 0.5), of_run("a", "titer", 0.5, protocol={"convention": "paper"}, metrics=metrics(0.4))
     (one,) = standings([*twice, of_run("b", "titer", 0.6)])
     assert one.values("mrr") == pytest.approx([40, 60])
@@ -68,12 +68,12 @@ def test_another_dataset_of_the_same_name_has_a_table_of_its_own_without_the_pap
     assert [(one.checksum, one.published("mrr")) for one in found] == [("00000000", None), ("39be55df", 41.73)]
 
 
-def test_what_was_measured_by_another_protocol_is_not_in_the_table():
+def test_evaluations_under_another_protocol_are_left_out():
     protocol = {"convention": None, "filter": "raw"}
     assert standings([of_run("a", "titer", 0.4, protocol=protocol, other_conventions={})]) == []
 
 
-def test_runs_that_differ_in_more_than_their_seeds_are_told_apart():
+def test_runs_that_differ_in_more_than_their_seeds_are_recognised():
     def seeds(**changes: Any) -> list[Measured]:
         training = {"seed": 1, "device": "cuda", "epochs": 3, **changes}
         return [
@@ -85,7 +85,7 @@ def test_runs_that_differ_in_more_than_their_seeds_are_told_apart():
     assert not standings(seeds(epochs=4))[0].is_one_setting
 
 
-def test_a_file_that_is_no_result_is_refused_by_name(tmp_path: Path):
+def test_a_file_that_is_not_a_result_is_rejected_by_name(tmp_path: Path):
     for text in ("{", "[]", json.dumps({"model": "titer"})):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(DataError, match=r"x\.json is not a result"):

@@ -1,6 +1,7 @@
 import json
+from dataclasses import replace
+from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 import torch
 
@@ -11,8 +12,9 @@ from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError, TiterError
-from titer.evaluation.evaluate import evaluate, past_facts
+from titer.evaluation.evaluate import evaluate, evaluate_task
 from titer.evaluation.protocol import CONVENTIONS, Filter, Past, Protocol, Ties, Unreachable, convention
+from titer.evaluation.task import EvaluationTask
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
@@ -20,7 +22,7 @@ from titer.models.recurrency import Recurrency
 
 
 class Spy(Model):
-    """Scores by a fixed table, and remembers what it was shown."""
+    """Scores by a fixed table, and records the histories it is given."""
 
     name = "spy"
 
@@ -31,9 +33,11 @@ class Spy(Model):
         self.table = torch.randint(0, 5, size, generator=generator).float()
         self.table[self.table == 0] = UNREACHED
         self.last_times: set[int | None] = set()
+        self.num_edges: set[int] = set()
 
     def score(self, queries: Queries, history: History) -> torch.Tensor:
         self.last_times.add(history.last_time)
+        self.num_edges.add(history.num_edges)
         return self.table[queries.relation]
 
 
@@ -93,16 +97,19 @@ def test_a_frozen_history_ends_with_its_split(dataset: Dataset, past: Past, spli
     assert spy.last_times == {int(dataset.splits[split].time.max())}
 
 
-def test_a_history_that_would_not_be_frozen_is_refused(dataset: Dataset):
-    with pytest.raises(TiterError, match="nothing would be frozen"):
+def test_a_frozen_history_that_includes_the_split_is_rejected(dataset: Dataset):
+    with pytest.raises(TiterError, match="frozen-at-valid history would include the valid split itself"):
         evaluate(Spy(dataset.vocabulary, dataset.axis), dataset, "valid", Protocol(past=Past.FROZEN_AT_VALID))
 
 
-def test_validation_never_looks_at_the_test_split(dataset: Dataset):
-    assert past_facts(dataset, "valid", Past.ROLLING) == Facts.concatenate(dataset.train, dataset.valid)
+def test_evaluation_on_valid_gives_the_model_no_test_facts(dataset: Dataset):
+    spy = Spy(dataset.vocabulary, dataset.axis)
+    evaluate(spy, dataset, "valid")
+    assert spy.last_times == {int(dataset.valid.time.max())}
+    assert spy.num_edges == {2 * (len(dataset.train) + len(dataset.valid))}
 
 
-def test_frozen_history_changes_a_models_forecasts(world_data: Dataset):
+def test_a_frozen_history_changes_the_ranks_of_a_model_that_reads_it(world_data: Dataset):
     model = Recurrency(world_data.vocabulary, world_data.axis)
     rolling, frozen = (
         evaluate(model, world_data, "test", Protocol(past=p)) for p in (Past.ROLLING, Past.FROZEN_AT_TRAIN)
@@ -116,7 +123,7 @@ def test_ranks_do_not_depend_on_the_batch_size(world_data: Dataset):
     assert torch.equal(small.ranks_under(), large.ranks_under())
 
 
-def test_the_result_states_every_setting_and_adds_up(dataset: Dataset):
+def test_the_result_has_every_setting_and_its_breakdowns_add_up(dataset: Dataset):
     result = evaluate(Spy(dataset.vocabulary, dataset.axis), dataset, "test").to_dict()
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert result["protocol"] == {
@@ -137,20 +144,22 @@ def test_the_result_states_every_setting_and_adds_up(dataset: Dataset):
 
 def test_unseen_means_absent_from_training(dataset: Dataset):
     seen = set(dataset.train.subject.tolist()) | set(dataset.train.object.tolist())
-    newcomer = Facts.from_rows([(30, 0, 1, 99), (2, 1, 30, 99), (2, 1, 3, 99)])
+    unseen = Facts.from_rows([(30, 0, 1, 99), (2, 1, 30, 99), (2, 1, 3, 99)])
     assert {2, 3} <= seen
-    larger = Dataset("new", Vocabulary.numbered(31, 4), dataset.axis, dataset.train, dataset.valid, newcomer)
+    larger = Dataset("new", Vocabulary.numbered(31, 4), dataset.axis, dataset.train, dataset.valid, unseen)
     groups = evaluate(Spy(larger.vocabulary, larger.axis), larger, "test").by_unseen()
     assert {name: metrics.queries for name, metrics in groups.items()} == {"seen": 2, "unseen": 4}
 
 
-def test_a_repeated_fact_is_filtered_once():
-    """WIKI repeats some facts; a rival that is true twice must not be taken out twice."""
-    rows = [(0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 2, 0)]
-    facts = Facts.from_rows(rows)
+@pytest.mark.parametrize("score_of_rival", [5.0, 1.0], ids=["better", "tied"])
+def test_a_repeated_fact_is_filtered_once(score_of_rival: float):
+    """WIKI repeats some facts; a rival that is true twice must not be subtracted twice."""
+    facts = Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 2, 0)])
     dataset = Dataset("twice", Vocabulary.numbered(4, 1), TimeAxis(), facts, Facts.empty(), facts)
-    ranks = evaluate(Spy(dataset.vocabulary, dataset.axis), dataset, "test").ranks_under()
-    assert bool((ranks >= 1).all())
+    spy = Spy(dataset.vocabulary, dataset.axis)
+    spy.table = torch.tensor([[0.0, score_of_rival, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    ranks = evaluate(spy, dataset, "test").ranks_under()
+    assert ranks.tolist() == [1.0] * 6
 
 
 def test_nan_scores_are_an_error(dataset: Dataset):
@@ -164,16 +173,38 @@ def test_an_empty_split_and_an_unknown_convention_are_errors(dataset: Dataset):
     empty = Dataset("empty", dataset.vocabulary, dataset.axis, dataset.train, dataset.valid, Facts.empty())
     with pytest.raises(DataError, match="empty"):
         evaluate(Spy(dataset.vocabulary, dataset.axis), empty, "test")
-    with pytest.raises(TiterError, match="no convention"):
+    with pytest.raises(TiterError, match="unknown convention 'optimistic'; use one of realistic, paper"):
         convention("optimistic")
 
 
-def test_scores_are_ranked_the_same_whatever_their_scale(world_data: Dataset):
-    class Doubled(Recurrency):
-        def score(self, queries: Queries, history: History) -> torch.Tensor:
-            return 2 * super().score(queries, history)
+def test_a_prepared_split_gives_the_same_result_for_every_model_that_reuses_it(world_data: Dataset):
+    task = EvaluationTask(world_data, "valid")
+    for _ in range(2):
+        for kind in (Recurrency, Spy):
+            model = kind(world_data.vocabulary, world_data.axis)
+            shared, alone = evaluate_task(model, task).to_dict(), evaluate(model, world_data, "valid").to_dict()
+            assert {**shared, "seconds": 0} == {**alone, "seconds": 0}
 
-    plain, doubled = (
-        evaluate(c(world_data.vocabulary, world_data.axis), world_data, "valid") for c in (Recurrency, Doubled)
-    )
-    assert np.array_equal(plain.ranks_under().numpy(), doubled.ranks_under().numpy())
+
+def test_an_evaluation_prints_its_protocol_metrics_and_calibration(dataset: Dataset):
+    found = evaluate(Spy(dataset.vocabulary, dataset.axis), dataset, "test")
+    lines = repr(found).splitlines()
+    assert lines[0] == "Evaluation: spy on random, test split"
+    assert lines[1] == "protocol: time-aware filter, realistic ties, unreachable tied, rolling history"
+    assert lines[2].startswith(f"  all: count {len(found.queries)}, MRR {100 * found.metrics().mrr:.2f}, Hits@1 ")
+    assert len(lines) == 3 + len(found.rows())
+    assert f"expected error {found.confidence.expected_calibration_error():.2%} at temperature 1" in lines[-1]
+
+
+def test_a_notebook_shows_an_evaluation_as_a_table_with_escaped_names(dataset: Dataset):
+    found = evaluate(Spy(dataset.vocabulary, dataset.axis), replace(dataset, name="<b>random & co</b>"), "test")
+    html = found._repr_html_()
+    assert "spy on &lt;b&gt;random &amp; co&lt;/b&gt;, test split" in html
+    assert "Protocol: time-aware filter, realistic ties" in html
+    assert f"expected error {found.confidence.expected_calibration_error():.2%}" in html
+    page = ElementTree.fromstring(html.replace("<br>", "<br/>"))
+    header, *rows = [[cell.text for cell in row] for row in page.iter("tr")]
+    assert header == ["queries", "count", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
+    metrics = found.metrics()
+    assert rows[0][:4] == ["all", f"{metrics.queries:,}", f"{100 * metrics.mrr:.2f}", f"{100 * metrics.hits_at_1:.2f}"]
+    assert len(rows) == len(found.rows())

@@ -1,4 +1,4 @@
-"""Evidence is what an answer rests on, or it is not."""
+"""Faithfulness: how answers change when their evidence is removed."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import NoEvidenceError
-from titer.evaluation.faithfulness import ask_again, faithfulness, make_trial, strongest_facts
+from titer.evaluation.faithfulness import faithfulness, make_trial, score_without, strongest_facts
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
@@ -30,19 +30,19 @@ IRRELEVANT = [(0, 1, 2, 1), (0, 1, 3, 2), (0, 1, 2, 3), (4, 1, 0, 4)]
 
 @pytest.fixture
 def dataset() -> Dataset:
-    """One fact speaks for the answer of the test fact; nothing else does."""
+    """One fact supports the answer of the test fact; no other does."""
     train, test = Facts.from_rows([*IRRELEVANT, CAUSE]), Facts.from_rows([(0, 0, 1, 9)])
     return Dataset("one cause", Vocabulary.numbered(6, 2), TimeAxis(), train, Facts.empty(), test)
 
 
-def test_an_answer_falls_with_its_only_evidence_and_stays_without_other_facts(dataset: Dataset):
+def test_an_answer_loses_its_rank_without_its_only_evidence_and_keeps_it_without_other_facts(dataset: Dataset):
     found = faithfulness(Recurrency(dataset.vocabulary, dataset.axis), dataset)
-    # The other question, (?, 0, 1), has the same evidence and no other fact of its subject to compare it with.
+    # The other query, (?, 0, 1), has the same evidence, and no other fact of its subject to compare it with.
     assert (found.sampled, found.compared, found.facts_taken) == (2, 1, 1.0)
     assert (found.whole.mrr, found.whole.fallen) == (1.0, 0.0)
     assert found.whole.probability > 0.2
     assert (found.without_evidence.probability, found.without_evidence.fallen) == (0.0, 1.0)
-    # Three entities are still reached; the answer is tied with the two others that are not.
+    # Three entities still have a score; the answer is tied with the two others that have none.
     assert found.without_evidence.mean_rank == 5.0
     assert (found.without_random.mrr, found.without_random.fallen) == (1.0, 0.0)
     assert found.without_random.probability >= found.whole.probability
@@ -60,7 +60,7 @@ def test_random_facts_are_other_past_facts_of_the_subject(dataset: Dataset):
     assert drawn == set(IRRELEVANT)
 
 
-def test_the_strongest_facts_come_first_and_as_many_as_wanted():
+def test_the_strongest_facts_come_first_up_to_the_limit():
     rows = [(0, 0, 1, 1), (1, 0, 0, 7), (0, 0, 1, 8), (0, 0, 1, 4), (0, 0, 2, 8)]
     vocabulary = Vocabulary.numbered(3, 1)
     history, model = History(Facts.from_rows(rows), vocabulary), Recurrency(vocabulary, TimeAxis())
@@ -74,7 +74,7 @@ def test_the_strongest_facts_come_first_and_as_many_as_wanted():
 
 
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9), walks=st.booleans())
-def test_nothing_at_or_after_the_time_is_taken_out_or_shown(graph: Graph, time: int, seed: int, walks: bool):
+def test_no_fact_at_or_after_the_time_is_removed_or_used(graph: Graph, time: int, seed: int, walks: bool):
     vocabulary = graph.vocabulary
     model = (
         RandomWalk(vocabulary, TimeAxis(), RandomWalkConfig(num_walks=20))
@@ -89,27 +89,27 @@ def test_nothing_at_or_after_the_time_is_taken_out_or_shown(graph: Graph, time: 
             make_trial(model, query, answer, history, None, np.random.default_rng(seed))
             for history in (everything, past)
         ]
-        knowing_all, knowing_the_past = made
-        assert (knowing_all is None) == (knowing_the_past is None)
-        if knowing_all is None or knowing_the_past is None:
+        from_all, from_past = made
+        assert (from_all is None) == (from_past is None)
+        if from_all is None or from_past is None:
             continue
         for name in ("evidence", "random"):
-            taken = getattr(knowing_all, name)
-            assert taken == getattr(knowing_the_past, name)
-            assert set(taken) <= set(graph.facts.before(time))
-            standings = [
-                ask_again(model, [knowing_all], [taken], history, true_answers) for history in (everything, past)
+            removed = getattr(from_all, name)
+            assert removed == getattr(from_past, name)
+            assert set(removed) <= set(graph.facts.before(time))
+            qualities = [
+                score_without(model, [from_all], [removed], history, true_answers) for history in (everything, past)
             ]
-            torch.testing.assert_close(*standings, rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(*qualities, rtol=1e-5, atol=1e-6)
 
 
 def test_a_model_that_shows_no_evidence_cannot_be_measured(dataset: Dataset):
-    class Silent(Recurrency):
+    class NoEvidence(Recurrency):
         def explain(self, query, answer, history, limit=10):
             return []
 
     with pytest.raises(NoEvidenceError, match="no evidence"):
-        faithfulness(Silent(dataset.vocabulary, dataset.axis), dataset)
+        faithfulness(NoEvidence(dataset.vocabulary, dataset.axis), dataset)
 
 
 def test_the_command_measures_a_run(tmp_path: Path):

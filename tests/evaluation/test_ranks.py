@@ -1,4 +1,4 @@
-"""Ranks against a sort, and against code that others trust."""
+"""Ranks against plain loops, PyKEEN and TGB."""
 
 import math
 
@@ -31,7 +31,9 @@ def ranked(rows: list[list[float]], answers: list[int], true: list[set[int]]) ->
 
 
 @given(rankings())
-def test_ranks_are_places_in_the_best_and_the_worst_order(case: tuple[list[list[float]], list[int], list[set[int]]]):
+def test_ranks_are_the_best_the_mean_or_the_worst_of_ties(
+    case: tuple[list[list[float]], list[int], list[set[int]]],
+):
     rows, answers, true = case
     ranks = ranked(rows, answers, true)
     for i, (scores, answer) in enumerate(zip(rows, answers, strict=True)):
@@ -45,7 +47,7 @@ def test_ranks_are_places_in_the_best_and_the_worst_order(case: tuple[list[list[
         assert float(ranks.under(Ties.OPTIMISTIC, Unreachable.LAST)[i]) == last
 
 
-def test_an_unreachable_answer_is_tied_below_all_reached_ones():
+def test_an_unreachable_answer_is_tied_below_all_answers_with_a_score():
     ranks = ranked([[3.0, 1.0, -math.inf, -math.inf, -math.inf]], [3], [{3}])
     assert ranks.reached.tolist() == [False]
     assert ranks.under().tolist() == [4.0]
@@ -60,7 +62,7 @@ def test_metrics_of_known_ranks():
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 3)), min_size=1))
-def test_groups_together_make_up_the_whole(pairs: list[tuple[int, int]]):
+def test_the_metrics_of_groups_average_to_the_metrics_of_all(pairs: list[tuple[int, int]]):
     ranks = torch.tensor([rank for rank, _ in pairs], dtype=torch.float64)
     groups = by_group(ranks, torch.tensor([group for _, group in pairs]))
     assert sum(part.queries for part in groups.values()) == len(pairs)
@@ -68,7 +70,7 @@ def test_groups_together_make_up_the_whole(pairs: list[tuple[int, int]]):
 
 
 def tied_scores(seed: int, queries: int = 400, entities: int = 60) -> tuple[torch.Tensor, torch.Tensor, list[set[int]]]:
-    """Scores with very many ties, and for each question some other true answers."""
+    """Scores with very many ties, and for each query some other true answers."""
     generator = np.random.default_rng(seed)
     scores = torch.from_numpy(generator.integers(0, 6, (queries, entities)).astype(np.float32))
     answers = torch.from_numpy(generator.integers(0, entities, queries))

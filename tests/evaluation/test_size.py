@@ -1,4 +1,4 @@
-"""Sizes against formulas worked out by hand."""
+"""Sizes against formulas derived by hand."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,9 @@ def make(dataset: Dataset, name: str, **settings: object) -> Model:
 
 
 @pytest.mark.parametrize(("num_edges", "num_rollouts"), [(7, 1), (30, 1), (7, 3)])
-def test_a_step_of_titer_is_what_the_papers_equations_add_up_to(dataset: Dataset, num_edges: int, num_rollouts: int):
+def test_a_step_of_titer_counts_the_products_of_the_papers_equations(
+    dataset: Dataset, num_edges: int, num_rollouts: int
+):
     entity, time, relation, state, hidden = 5, 3, 7, 11, 13
     node = entity + time
     model = make(
@@ -56,10 +58,10 @@ def test_a_step_of_titer_is_what_the_papers_equations_add_up_to(dataset: Dataset
     tables = ENTITIES * entity + num_relation_ids * relation + 2 * time
     assert size.parameters == weights + gate + biases + tables
 
-    # The question's part of W_1 and of β is computed once for the three steps of a walk …
+    # The query's part of W_1 and of β is computed once for the three steps of a walk;
     once = (node + relation) * hidden + (node + relation)
     network = 4 * state * (relation + node + state) + state * hidden + hidden * (node + relation) + state
-    # … the tables' parts of β once for a batch, and a table that is not much longer than the actions as a whole.
+    # the tables' parts of β once for a batch, and a table that is not much longer than the actions as a whole.
     walks = BATCH_SIZE * num_rollouts
     shared = ENTITIES * entity + num_relation_ids * relation + num_lags * time
     actions = 0
@@ -68,14 +70,14 @@ def test_a_step_of_titer_is_what_the_papers_equations_add_up_to(dataset: Dataset
     assert size.multiply_adds_per_step == round(once / 3 + network + actions + shared / walks)
 
 
-def test_a_question_of_a_bilinear_model_is_one_product_with_the_entity_table(dataset: Dataset):
+def test_a_query_of_a_bilinear_model_is_one_product_with_the_entity_table(dataset: Dataset):
     size = Size.of(make(dataset, "tiny", dim=6), dataset)
     expected = Size(6 * (ENTITIES + 2 * RELATIONS) + 1, ENTITIES * 6, ENTITIES * 6)
     assert size == expected
 
 
 @pytest.mark.parametrize("name", ["recurrency", "random_walk"])
-def test_models_that_count_have_no_parameters_and_no_products(dataset: Dataset, name: str):
+def test_models_without_parameters_have_no_products(dataset: Dataset, name: str):
     assert Size.of(make(dataset, name), dataset) == Size(0, None, 0)
 
 
@@ -86,21 +88,21 @@ def test_sampled_products_are_counted_as_if_they_were_gathered():
     assert multiply_adds(lambda: table @ x[0]) == 50 * 6
 
 
-class Frugal(TinyModel):
-    """Multiplies once for all questions about a subject."""
+class SharedProducts(TinyModel):
+    """Computes one product for all queries about a subject."""
 
     def score(self, queries: Queries, history: History) -> Tensor:
         subject, place = torch.unique(queries.subject, return_inverse=True)
         return (self.entity(subject) @ self.entity.weight.T)[place]
 
 
-def test_questions_differ_so_that_nothing_looks_cheaper_than_it_is(dataset: Dataset):
+def test_the_counted_queries_differ_so_that_shared_work_is_not_undercounted(dataset: Dataset):
     subjects = len(set(dataset.train[-BATCH_SIZE // 2 :].subject) | set(dataset.train[-BATCH_SIZE // 2 :].object))
-    size = Size.of(Frugal(dataset.vocabulary, dataset.axis), dataset)
-    assert size.multiply_adds_per_question == round(subjects * ENTITIES * Frugal.Config().dim / BATCH_SIZE)
+    size = Size.of(SharedProducts(dataset.vocabulary, dataset.axis), dataset)
+    assert size.multiply_adds_per_question == round(subjects * ENTITIES * SharedProducts.Config().dim / BATCH_SIZE)
 
 
-def test_counting_changes_neither_the_model_nor_what_is_random(dataset: Dataset):
+def test_counting_changes_neither_the_model_nor_the_random_state(dataset: Dataset):
     model = make(dataset, "titer", num_edges=5, baseline="moving_average", entropy_decays_per="batch").eval()
     before, random = {name: tensor.clone() for name, tensor in model.state_dict().items()}, torch.get_rng_state()
     Size.of(model, dataset)
@@ -130,13 +132,13 @@ def test_the_command_counts_the_same_every_time(tmp_path: Path):
     assert counts[0] == counts[1]
 
 
-def test_the_command_counts_a_model_that_has_seen_the_facts(tmp_path: Path):
+def test_the_command_counts_a_prepared_model(tmp_path: Path):
     quick = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.dim=8"]
     words = ["train", "small-world", "--model", "ta_distmult", "--out", str(tmp_path / "run"), *quick]
     assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
     run = Run(tmp_path / "run")
     result = CliRunner().invoke(app, ["size", str(run.path), "--json"], catch_exceptions=False)
-    # TA-DistMult reads dates sign by sign, and knows only from the facts how long they are.
+    # TA-DistMult reads dates character by character, and learns their length from the facts.
     trained = Size.of(run.load_model(), run.dataset)
     assert json.loads(result.stdout)["multiply_adds_per_step"] == trained.multiply_adds_per_step
 

@@ -185,6 +185,6 @@ def test_a_run_with_an_empty_store_can_be_overwritten(world_data: Dataset, tmp_p
 def test_a_damaged_store_is_not_overwritten(world_data: Dataset, tmp_path: Path):
     run = train(world_data, Config.load(model="recurrency"), tmp_path / "run")
     run.store_path.write_bytes(b"no database, and perhaps all that is left of one")
-    with pytest.raises(TiterError, match="which nothing overwrites"):
+    with pytest.raises(TiterError, match="which are never overwritten"):
         train(world_data, Config.load(model="recurrency"), tmp_path / "run", overwrite=True)
     assert run.store_path.exists()

@@ -6,7 +6,7 @@ from titer.errors import ConfigError, UnknownNameError
 from titer.training.config import Config, TrainingConfig
 
 
-def test_settings_come_from_the_file_and_then_from_overrides(tmp_path: Path):
+def test_overrides_replace_settings_of_the_file(tmp_path: Path):
     file = tmp_path / "config.toml"
     file.write_text('[model]\nname = "random_walk"\nnum_edges = 7\n[training]\nepochs = 3\nlearning_rate = 1\n')
     config = Config.load(file, overrides=["training.epochs=6", "model.num_walks = 9", "training.device=cpu"])
@@ -15,7 +15,7 @@ def test_settings_come_from_the_file_and_then_from_overrides(tmp_path: Path):
     assert config.training == TrainingConfig(epochs=6, learning_rate=1.0, device="cpu")
 
 
-def test_a_configuration_survives_being_written_and_read():
+def test_a_configuration_is_equal_after_writing_and_reading():
     config = Config.load(model="recurrency", overrides=["model.decays=[1, 2.5]", "training.seed=7"])
     assert Config.from_dict(config.to_dict()) == config
 
@@ -32,25 +32,30 @@ def test_a_configuration_survives_being_written_and_read():
         ("training.batch_size=0", "must be positive"),
         ("model.decays=3", "must be a list of numbers"),
         ("model.decays=[]", "must not be empty"),
-        ("model.colour=red", "there is no setting 'model.colour'"),
+        ("training.batch_size=0.5", "must be a whole number"),
+        ("training.learning_rate_schedule=cosine", "must be one of constant, linear, triangle, not 'cosine'"),
+        ("training.seed=2147483648", "training.seed must be at most 2147483647"),
+        ("training.device=1", "training.device must be a string"),
+        ("model.preset=paper", "unknown preset 'paper'; known: none"),
+        ("model.colour=red", "unknown setting 'model.colour'"),
         ("trainig.epochs=1", "did you mean 'training'"),
-        ("epochs=1", "wants table.key=value"),
-        ("training.epochs", "wants table.key=value"),
+        ("epochs=1", "overrides have the form TABLE.KEY=VALUE"),
+        ("training.epochs", "overrides have the form TABLE.KEY=VALUE"),
     ],
 )
-def test_mistakes_are_refused_with_a_reason(override: str, message: str):
+def test_wrong_settings_are_rejected_with_a_reason(override: str, message: str):
     with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
         Config.load(model="recurrency", overrides=[override])
 
 
-def test_a_file_for_another_model_is_refused(tmp_path: Path):
+def test_a_file_for_another_model_is_rejected(tmp_path: Path):
     file = tmp_path / "config.toml"
     file.write_text('[model]\nname = "random_walk"\n')
     with pytest.raises(ConfigError, match="not for 'recurrency'"):
         Config.load(file, "recurrency")
 
 
-def test_unknown_models_and_broken_files_are_refused(tmp_path: Path):
+def test_unknown_models_and_broken_files_are_rejected(tmp_path: Path):
     with pytest.raises(UnknownNameError, match="recurrency"):
         Config.load(model="recurency")
     broken = tmp_path / "broken.toml"
@@ -61,7 +66,7 @@ def test_unknown_models_and_broken_files_are_refused(tmp_path: Path):
         Config.load(tmp_path / "missing.toml")
 
 
-def test_a_model_is_trained_as_suits_it_unless_told_otherwise():
+def test_a_model_has_training_defaults_of_its_own():
     config = Config.load(overrides=["training.epochs=2"])
     assert config.model_name == "path_mixture"
     assert config.training.epochs == 2

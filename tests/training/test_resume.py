@@ -1,4 +1,4 @@
-"""Training that is broken off goes on as if nothing had happened."""
+"""An interrupted training resumes exactly."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from safetensors import safe_open
 
 from titer.data.dataset import Dataset
 from titer.errors import TiterError
+from titer.evaluation.metrics import Metrics
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
@@ -41,7 +43,7 @@ def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 
 @pytest.fixture(scope="module")
 def whole(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A training without a break."""
+    """An uninterrupted training."""
     torch.set_num_threads(1)
     return train(world_data, Config.load(model="titer", overrides=SETTINGS), tmp_path_factory.mktemp("runs") / "whole")
 
@@ -85,25 +87,25 @@ def test_a_killed_process_resumes_to_the_very_same_weights(whole: Run, tmp_path:
 
 
 def interrupted(world_data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> Config:
-    """A training that ends in the middle of an epoch."""
+    """Interrupt a training after an epoch, and return its configuration."""
     from titer.training import loop as module
 
     original = module._train_epoch
 
-    def break_off(model, stepper, epoch, config):
+    def interrupt(model, stepper, epoch, config):
         if epoch > after:
             raise KeyboardInterrupt
         return original(model, stepper, epoch, config)
 
     config = Config.load(model="titer", overrides=SETTINGS)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_train_epoch", break_off)
+        patch.setattr(module, "_train_epoch", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train(world_data, config, path)
     return config
 
 
-def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
+def test_a_damaged_checkpoint_is_skipped_for_the_one_before(
     whole: Run, world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ):
     config = interrupted(world_data, tmp_path / "run", monkeypatch, after=3)
@@ -114,11 +116,11 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     run = train(world_data, config, tmp_path / "run", resume=True)
     said = capsys.readouterr().err
     assert "checkpoint-000003.safetensors is damaged" in said
-    assert "going on after epoch 2" in said
+    assert "resuming after epoch 2" in said
     assert same(weights(run.path / "model.safetensors"), weights(whole.path / "model.safetensors"))
 
 
-def test_resuming_with_other_settings_or_data_is_refused(
+def test_resuming_with_other_settings_or_data_is_rejected(
     world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     interrupted(world_data, tmp_path / "run", monkeypatch, after=1)
@@ -138,30 +140,42 @@ def test_resuming_a_finished_training_changes_nothing(whole: Run, world_data: Da
     assert (whole.path / "model.safetensors").read_bytes() == before
 
 
-def test_training_stops_early_when_nothing_gets_better(world_data: Dataset, tmp_path: Path):
-    settings = [*SETTINGS, "training.epochs=30", "training.patience=2", "training.learning_rate=1e-9"]
-    run = train(world_data, Config.load(model="titer", overrides=settings), tmp_path / "run")
-    rows = (run.path / "training.jsonl").read_text().splitlines()
-    assert len(rows) < 30
+@pytest.mark.parametrize("validate_every", [1, 2])
+def test_training_stops_after_as_many_validations_without_improvement_as_patience_allows(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, validate_every: int
+):
+    scripted = iter([0.1, 0.3, 0.2, 0.3, 0.9])  # the second is the best, and an equal one is no improvement
+
+    def validate(*_: object, **__: object) -> SimpleNamespace:
+        mrr = next(scripted)
+        return SimpleNamespace(metrics=lambda: Metrics(1, mrr, mrr, mrr, mrr, 1.0))
+
+    monkeypatch.setattr("titer.training.loop.evaluate_task", validate)
+    settings = ["epochs=30", "patience=2", f"validate_every={validate_every}", "device=cpu"]
+    config = Config.load(model=TinyModel.name, overrides=[f"training.{setting}" for setting in settings])
+    run = train(world_data, config, tmp_path / "run")
+    assert [row["epoch"] for row in run.log_rows] == list(range(1, 4 * validate_every + 1))
+    assert [row["valid_mrr"] for row in run.log_rows if "valid_mrr" in row] == [0.1, 0.3, 0.2, 0.3]
 
 
-def test_a_run_that_had_stopped_early_when_it_was_broken_off_trains_no_further(
+def test_a_run_that_stopped_early_before_its_interruption_trains_no_further(
     world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ):
-    def break_off(*_: object, **__: object) -> float:
+    def interrupt(*_: object, **__: object) -> float:
         raise KeyboardInterrupt
 
     settings = ["epochs=30", "patience=2", "validate_every=2", "learning_rate=1e-9", "device=cpu"]
     config = Config.load(model=TinyModel.name, overrides=[f"training.{setting}" for setting in settings])
     with monkeypatch.context() as patch:
-        patch.setattr("titer.runs.train.fit_temperature", break_off)
+        patch.setattr("titer.runs.train.fit_temperature", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train(world_data, config, tmp_path / "run")
     before = Run(tmp_path / "run").log_rows
-    assert len(before) < 30
-    said = f"no new best in 2 measurements: stopped after epoch {len(before)}"
-    assert said in capsys.readouterr().err
+    best = max(before, key=lambda row: row.get("valid_mrr", 0))["epoch"]
+    assert len(before) == best + 4 < 30
+    message = f"no improvement in 2 validations: stopped after epoch {len(before)}"
+    assert message in capsys.readouterr().err
     run = train(world_data, config, tmp_path / "run", resume=True)
     assert run.is_finished
     assert run.log_rows == before
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -5,14 +5,26 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
+from typer.testing import CliRunner
 
+from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import RunError, TiterError
 from titer.evaluation.evaluate import evaluate
+from titer.graph.filters import TrueAnswers
+from titer.graph.history import History
+from titer.graph.pair_index import PairIndex
+from titer.graph.queries import Queries
+from titer.models.common.weight_cache import WeightKeyedCache
+from titer.models.registry import register
+from titer.runs import overwriting
 from titer.runs.run import Run
 from titer.runs.train import train
-from titer.training.config import Config
+from titer.training.config import Config, TrainingConfig
+from titer.training.loop import _train_epoch
+from titer.training.steps import Stepper
 from training.tiny_model import TinyModel
 
 QUICK = ["training.epochs=3", "training.learning_rate=0.01", "training.device=cpu"]
@@ -24,12 +36,12 @@ def tiny_run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> R
     return train(world_data, config, tmp_path_factory.mktemp("runs") / "tiny")
 
 
-def test_a_model_of_ones_own_learns_with_nothing_but_the_base_class(tiny_run: Run, world_data: Dataset):
+def test_a_user_model_learns_with_only_the_base_class(tiny_run: Run, world_data: Dataset):
     untrained = evaluate(TinyModel(world_data.vocabulary, world_data.axis).eval(), world_data, "valid").metrics().mrr
     assert evaluate(tiny_run.load_model("cpu"), world_data, "valid").metrics().mrr > untrained + 0.05
 
 
-def test_a_run_directory_holds_all_that_belongs_to_it_and_no_pickle(tiny_run: Run):
+def test_a_run_directory_holds_the_documented_files(tiny_run: Run):
     names = {path.name for path in tiny_run.path.iterdir() if not path.name.startswith(("checkpoint-", "tensorboard"))}
     expected = {"config.toml", "model.safetensors", "dataset", "metrics.json", "training.jsonl", "training.json"}
     assert names == expected | {"README.md"}
@@ -40,6 +52,60 @@ def test_a_run_directory_holds_all_that_belongs_to_it_and_no_pickle(tiny_run: Ru
     rows = [json.loads(line) for line in (tiny_run.path / "training.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows if "epoch" in row] == [1, 2, 3]
     assert rows[0]["loss"] > rows[2]["loss"]
+
+
+@register
+class IndexedModel(TinyModel):
+    """A model that also uses an index derived from its history."""
+
+    name = "indexed"
+
+    def score(self, queries: Queries, history: History) -> Tensor:
+        assert history.pair_index is not None
+        return super().score(queries, history)
+
+
+def test_the_indexes_are_built_once_for_a_whole_training(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    built: list[tuple[type, int]] = []
+    for kind, size in ((History, lambda facts, _: len(facts)), (PairIndex, lambda history: history.num_edges // 2),
+                       (TrueAnswers, lambda facts, *_: len(facts))):  # fmt: skip
+        original = kind.__init__
+
+        def count(self, *args, original=original, size=size):
+            built.append((type(self), size(*args)))
+            original(self, *args)
+
+        monkeypatch.setattr(kind, "__init__", count)
+    run = train(world_data, Config.load(model="indexed", overrides=QUICK), tmp_path / "run")
+    assert len([row for row in run.log_rows if "valid_mrr" in row]) == 3
+    train_facts, valid_facts = len(world_data.train), len(world_data.valid)
+    histories = [train_facts, train_facts + valid_facts]
+    assert sorted(size for kind, size in built if kind is History) == histories
+    assert sorted(size for kind, size in built if kind is PairIndex) == histories
+    # All facts for the rankings, and the validation facts alone for the temperature.
+    assert sorted(size for kind, size in built if kind is TrueAnswers) == [valid_facts, len(world_data.facts)]
+
+
+def test_caches_of_a_model_are_stale_after_an_epoch_even_if_tensor_versions_are_not_raised(world_data: Dataset):
+    """A replayed CUDA graph changes weights in place without raising their versions."""
+    model = TinyModel(world_data.vocabulary, world_data.axis)
+    history = History(world_data.train, world_data.vocabulary)
+    queries, answers = Queries.from_facts(world_data.train[:50], world_data.vocabulary)
+
+    class SilentStepper(Stepper):
+        def step(self, rows: Tensor) -> None:
+            self.model.recency.data.add_(1.0)
+
+        def averages(self) -> dict[str, float]:
+            return {"loss": 0.0}
+
+    cache = WeightKeyedCache[float]()
+    before = cache(model, history, lambda: model.recency.item())
+    config = TrainingConfig()
+    _train_epoch(model, SilentStepper(model, queries, answers, history, config), 1, config)
+    assert cache(model, history, lambda: model.recency.item()) == model.recency.item() > before
 
 
 def test_the_best_epoch_on_valid_is_kept(tiny_run: Run, world_data: Dataset):
@@ -57,14 +123,14 @@ def test_the_same_seed_gives_the_same_weights(tiny_run: Run, world_data: Dataset
     assert not torch.equal(weights[0], weights[2])
 
 
-def test_a_copied_run_works_elsewhere(tiny_run: Run, tmp_path: Path):
+def test_a_copied_run_loads_from_its_new_folder(tiny_run: Run, tmp_path: Path):
     copied = Run(shutil.copytree(tiny_run.path, tmp_path / "elsewhere"))
     assert copied.dataset.checksum == tiny_run.dataset.checksum
     assert copied.load_model("cpu").name == "tiny"
 
 
 def test_training_never_sees_the_test_split(world_data: Dataset, tmp_path: Path):
-    """Whatever is in the test split, the trained weights are the same."""
+    """The trained weights and the temperature do not depend on the test split."""
     shuffled = world_data.test.object[::-1].copy()
     other_test = Facts(world_data.test.subject, world_data.test.relation, shuffled, world_data.test.time)
     other = Dataset("other", world_data.vocabulary, world_data.axis, world_data.train, world_data.valid, other_test)
@@ -73,6 +139,7 @@ def test_training_never_sees_the_test_split(world_data: Dataset, tmp_path: Path)
         runs = [train(data, config, tmp_path / f"{name}-{i}") for i, data in enumerate((world_data, other))]
         one, two = (run.load_model("cpu").state_dict() for run in runs)
         assert all(torch.equal(one[key], two[key]) for key in one)
+        assert runs[0].summary["temperature"] == runs[1].summary["temperature"]
 
 
 def test_a_loss_that_is_not_a_number_stops_training_and_leaves_the_last_good_checkpoint(world_data, tmp_path: Path):
@@ -94,15 +161,16 @@ def test_an_existing_run_is_not_overwritten_unless_allowed(tiny_run: Run, world_
     assert train(world_data, config, path, overwrite=True).load_model("cpu").name == "random_walk"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "precious.txt").write_text("mine")
-    with pytest.raises(TiterError, match="other things"):
+    with pytest.raises(TiterError, match="contains files that do not belong to a run"):
         train(world_data, config, tmp_path / "other", overwrite=True)
     assert (tmp_path / "other" / "precious.txt").read_text() == "mine"
 
 
-def test_nothing_of_an_overwritten_run_remains(tiny_run: Run, world_data: Dataset, tmp_path: Path):
+def test_overwriting_removes_all_files_of_the_old_run(tiny_run: Run, world_data: Dataset, tmp_path: Path):
     path = Path(shutil.copytree(tiny_run.path, tmp_path / "run"))
     (path / "tensorboard").mkdir(exist_ok=True)
-    left = [path / "tensorboard" / "events.out.tfevents.1.old", path / "training.png", path / "facts.db-wal"]
+    names = ("tensorboard/events.out.tfevents.1.old", "training.png", "training.svg", "facts.db-wal")
+    left = [path / name for name in names]
     for file in left:
         file.write_text("old")
     run = train(world_data, Config.load(model="recurrency"), path, overwrite=True)
@@ -110,7 +178,7 @@ def test_nothing_of_an_overwritten_run_remains(tiny_run: Run, world_data: Datase
     assert run.log_rows == []
 
 
-def test_a_wrong_setting_leaves_an_existing_run_as_it_was(tiny_run: Run, world_data: Dataset, tmp_path: Path):
+def test_a_wrong_setting_leaves_an_existing_run_unchanged(tiny_run: Run, world_data: Dataset, tmp_path: Path):
     path = Path(shutil.copytree(tiny_run.path, tmp_path / "run"))
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     for override in ("training.seed=99999999999", "training.device=mps", "training.learning_rate=nan"):
@@ -120,19 +188,17 @@ def test_a_wrong_setting_leaves_an_existing_run_as_it_was(tiny_run: Run, world_d
 
 
 @pytest.mark.parametrize("precious", ["notes.txt", "dataset/mine.csv"])
-def test_a_folder_with_anything_but_a_run_in_it_is_never_overwritten(
-    world_data: Dataset, tmp_path: Path, precious: str
-):
+def test_a_folder_with_other_files_is_never_overwritten(world_data: Dataset, tmp_path: Path, precious: str):
     file = tmp_path / "folder" / precious
     file.parent.mkdir(parents=True)
     file.write_text("mine")
     (tmp_path / "folder" / "config.toml").write_text("[model]\n[training]\n")
-    with pytest.raises(TiterError, match="other things"):
+    with pytest.raises(TiterError, match="contains files that do not belong to a run"):
         train(world_data, Config.load(model="tiny", overrides=QUICK), tmp_path / "folder", overwrite=True)
     assert file.read_text() == "mine"
 
 
-def test_damaged_runs_are_refused_with_a_reason(tiny_run: Run, tmp_path: Path):
+def test_damaged_runs_are_rejected_with_a_reason(tiny_run: Run, tmp_path: Path):
     def damaged(name: str) -> Run:
         run = Run(shutil.copytree(tiny_run.path, tmp_path / name.replace("/", "-"), dirs_exist_ok=True))
         file = run.path / name
@@ -157,3 +223,34 @@ def test_data_without_a_validation_split_can_be_trained_on(world_data: Dataset, 
         run = train(everything, config, tmp_path / name)
         assert run.evaluations == []
         assert run.load_model("cpu").name == name
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_one_command_checks_once_what_it_may_overwrite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resume: list[str]
+):
+    checked: list[Path] = []
+
+    def check(path: Path, *, overwrite: bool = False) -> None:
+        checked.append(path)
+        overwriting.check_can_create(path, overwrite=overwrite)
+
+    monkeypatch.setattr("titer.runs.run.check_can_create", check)
+    words = ["train", "small-world", "--model", "recurrency", "--out", str(tmp_path / "run"), *resume]
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    assert checked == [tmp_path / "run"]
+
+
+def test_the_command_reports_a_wrong_setting_before_an_existing_run(tiny_run: Run):
+    words = ["train", "small-world", "--model", "tiny", "--out", str(tiny_run.path), "--set"]
+    with pytest.raises(TiterError, match=r"training\.epochs"):
+        CliRunner().invoke(app, [*words, "training.epochs=-1"], catch_exceptions=False)
+    with pytest.raises(TiterError, match="already holds a run"):
+        CliRunner().invoke(app, [*words, "training.epochs=1"], catch_exceptions=False)
+
+
+def test_a_run_without_weights_cannot_be_loaded_yet(tiny_run: Run, tmp_path: Path):
+    run = Run(shutil.copytree(tiny_run.path, tmp_path / "run"))
+    (run.path / "model.safetensors").unlink()
+    with pytest.raises(RunError, match="training has not reached its first checkpoint"):
+        run.load_model("cpu")

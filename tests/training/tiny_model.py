@@ -1,4 +1,4 @@
-"""A model of one's own, as small as can be: DistMult with a recency bias. It shows what adding one takes."""
+"""A minimal user model: DistMult with a recency bias. It shows what a new model needs."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from titer.models.base import StepResult
 class TinyConfig:
     dim: int = 16
     fail_at: int = -1
-    """Step at which the loss becomes NaN, to see what happens then."""
+    """The optimisation step at which the loss becomes NaN, to test what happens then."""
 
 
 @register

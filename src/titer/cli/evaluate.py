@@ -10,7 +10,6 @@ from titer.errors import ConfigError
 
 if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation
-    from titer.evaluation.metrics import Metrics
     from titer.evaluation.protocol import Protocol
 
 
@@ -64,29 +63,14 @@ def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":
 
 
 def _show(found: "Evaluation") -> None:
+    from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
+
     say(f"{found.model} on {found.dataset.name}, {found.split} split: {len(found.queries):,} questions")
     say(f"protocol: {found.protocol}")
     say()
-    rows = [("all", found.metrics())]
-    rows += [(f"asking for the {name}", metrics) for name, metrics in found.by_direction().items()]
-    rows += [(f"with {name} entities only" if name == "seen" else "with an unseen entity", metrics)
-             for name, metrics in found.by_unseen().items()]  # fmt: skip
-    rows += [(f"all, convention {name!r}", metrics) for name, metrics in found.other_conventions().items()]
     say_table(
-        ["questions", "count", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"],
-        [[label, *metric_cells(metrics)] for label, metrics in rows],
+        ["questions", *METRIC_HEADERS],
+        [[label, *metric_cells(metrics)] for label, metrics in found.rows()],
     )
     say()
-    error = found.confidence.expected_calibration_error()
-    sure, right = found.confidence.probability.mean(), found.confidence.correct.double().mean()
-    say(f"calibration: {sure:.1%} sure of its top answers, {right:.1%} of them right; expected error {error:.2%}")
-
-
-def metric_cells(metrics: "Metrics") -> list[str]:
-    """Metrics as people read them: times a hundred."""
-    percentages = (metrics.mrr, metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10)
-    return [
-        f"{metrics.queries:,}",
-        *(f"{100 * value:.2f}" for value in percentages),
-        f"{metrics.mean_rank:.1f}",
-    ]
+    say(f"calibration: {found.confidence}")

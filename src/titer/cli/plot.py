@@ -12,10 +12,10 @@ from titer.cli.screen import say
 def plot(
     run: RunArgument,
     out: Annotated[
-        Path | None, typer.Option(help="A .png, .svg or .pdf file (default: training.png in the run).")
+        Path | None, typer.Option(help="The SVG file to write (default: training.svg in the run directory).")
     ] = None,
 ) -> None:
-    """Draw the training of a run: reward or loss, and MRR on the validation split, over the epochs."""
+    """Draw the training curves of a run: loss or reward, and MRR on the validation split, by epoch."""
     from titer.runs.curves import draw_curves
     from titer.runs.run import Run
     from titer.training.layout import PICTURE

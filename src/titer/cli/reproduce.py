@@ -12,22 +12,22 @@ from titer.cli.screen import note, say
 
 def reproduce(
     name: Annotated[str, typer.Argument(help="MODEL/DATASET, such as titer/icews14.")],
-    out: Annotated[Path | None, typer.Option(help="Where to leave the run (default: runs/NAME-seedN).")] = None,
-    data: Annotated[str | None, typer.Option(help="The dataset's folder, if it was not downloaded by titer.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the run.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="The run directory to write (default: runs/LABEL-seedN).")] = None,
+    data: Annotated[str | None, typer.Option(help="The dataset folder, if titer did not download it.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     set: Annotated[list[str] | None, typer.Option("--set", help="TABLE.KEY=VALUE: change one setting.")] = None,
-    label: Annotated[str | None, typer.Option(help="What to call the result, if settings were changed.")] = None,
-    note_: Annotated[str, typer.Option("--note", help="What is to be said about the result, kept with it.")] = "",
-    split: Annotated[Split, typer.Option(help="Which split to measure on: settings are chosen on valid.")] = Split.test,
+    label: Annotated[str | None, typer.Option(help="Label of the result, if settings were changed.")] = None,
+    note_: Annotated[str, typer.Option("--note", help="A note to store in the result file.")] = "",
+    split: Annotated[Split, typer.Option(help="The split to evaluate on; choose settings on valid.")] = Split.test,
     configs: Annotated[
-        Path | None, typer.Option(help="A folder of other configurations than the published ones.")
+        Path | None, typer.Option(help="A folder of configurations to use instead of the published ones.")
     ] = None,
-    results: Annotated[Path, typer.Option(help="Where to put the result.")] = Path("benchmarks/results"),
+    results: Annotated[Path, typer.Option(help="The folder for the result file.")] = Path("benchmarks/results"),
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Run a published configuration: train, measure on a split, and keep the row of the result as JSON.
+    """Reproduce a published result: train by its configuration, evaluate, and write the result as JSON.
 
-    A run that was broken off goes on. With --split valid no number of the test split is ever computed.
+    An interrupted training is resumed. With --split valid the test split is never evaluated.
     """
     from titer.data.load import load_dataset
     from titer.runs.reproduce import PUBLISHED, find_configuration, write_result

@@ -26,13 +26,10 @@ def train(
 ) -> None:
     """Train a model on a dataset and leave it in a run directory."""
     from titer.data.load import load_dataset
-    from titer.runs.overwriting import check_can_create
     from titer.runs.train import train as train_model
     from titer.training.config import Config
 
     settings = Config.load(config, model, set)
-    if not resume:
-        check_can_create(out, overwrite=overwrite)
     data = load_dataset(dataset)
     note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
     run = train_model(data, settings, out, overwrite=overwrite, resume=resume)

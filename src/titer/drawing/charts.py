@@ -1,17 +1,34 @@
-"""Small pictures of numbers, in SVG."""
+"""Charts in SVG."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from math import ceil, floor, log10
 from typing import Protocol
 from xml.etree.ElementTree import Element, tostring
 
 from titer.drawing.elements import el
 
 WIDTH, HEIGHT, MARGIN = 640, 220, 44
+MAX_DOTS = 60
+"""Lines with more points are drawn without a dot for each."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One line chart of a picture with several."""
+
+    label: str
+    """The label of the vertical axis."""
+    points: Sequence[tuple[float, float]]
+    """Points (x, y) in order of x."""
+    colour: str
+    """``first`` or ``second``, a colour of the style sheet."""
 
 
 class ReliabilityBin(Protocol):
-    """Questions of similar confidence: how many, how confident, and how often the top answer was right."""
+    """Queries of similar confidence: their number, their mean probability and their accuracy."""
 
     @property
     def queries(self) -> int: ...  # noqa: D102
@@ -22,31 +39,67 @@ class ReliabilityBin(Protocol):
 
 
 def line_chart(title: str, points: Sequence[tuple[float, float]], labels: tuple[str, str], colour: str) -> Element:
-    """A line over the horizontal axis, whose ends are labelled."""
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    low, high = min(ys), max(ys)
-    if low == high:
-        low, high = low - 1, high + 1
+    """Return a line chart whose horizontal axis is labelled at both ends.
 
-    def place(x: float, y: float) -> tuple[float, float]:
-        across = (x - xs[0]) / ((xs[-1] - xs[0]) or 1)
-        up = (y - low) / (high - low)
-        return MARGIN + across * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - up * (HEIGHT - 2 * MARGIN)
+    Args:
+        title: The caption of the figure.
+        points: Points (x, y) in order of x; at least one.
+        labels: The labels of the first and the last x.
+        colour: ``first`` or ``second``, a colour of the style sheet.
 
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
-    dots = [el("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=2.5, class_=colour) for x, y in (place(*p) for p in points)]
-    return _picture(
-        title,
-        el("polyline", points=path, class_=f"line {colour}"),
-        *(dots if len(dots) <= 60 else []),
-        *(_text(MARGIN - 6, place(xs[0], y)[1] + 4, f"{y:.4g}", "end") for y in (low, high)),
-        _text(MARGIN, HEIGHT - MARGIN + 18, labels[0], "start"),
-        _text(WIDTH - MARGIN, HEIGHT - MARGIN + 18, labels[1], "end"),
-    )
+    Returns:
+        A figure element.
+    """
+    ends = (points[0][0], labels[0], "start"), (points[-1][0], labels[1], "end")
+    ticks = ends if len(points) > 1 else ends[:1]
+    return _picture(title, *_plot(Panel("", points, colour), ticks, top=0))
+
+
+def panel_chart(title: str, x_label: str, panels: Sequence[Panel]) -> Element:
+    """Return line charts stacked over one horizontal axis, which counts in whole numbers.
+
+    Args:
+        title: The heading, which is part of the picture.
+        x_label: The label of the horizontal axis.
+        panels: The charts, from top to bottom; at least one, each with at least one point.
+
+    Returns:
+        A figure element.
+    """
+    xs = sorted({x for panel in panels for x, _ in panel.points})
+    rounds = nice_ticks(xs[0], xs[-1], 8) if len(xs) > 1 else xs
+    ticks = [(x, f"{x:.0f}", "middle") for x in rounds if x == round(x) and xs[0] <= x <= xs[-1]]
+    heading = 30
+    parts = [_text(MARGIN, 22, title, "start", "heading")]
+    for number, panel in enumerate(panels):
+        parts += _plot(panel, ticks, top=heading + number * HEIGHT, x_range=(xs[0], xs[-1]))
+    height = heading + len(panels) * HEIGHT
+    parts.append(_text(WIDTH / 2, height - 6, x_label, "middle"))
+    return _picture(title, *parts, height=height)
+
+
+def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return evenly spaced round numbers that cover a range.
+
+    Args:
+        low: The smallest value of an axis.
+        high: The largest value; above ``low``.
+        count: The maximum number of intervals, at least 2.
+
+    Returns:
+        Multiples of 1, 2 or 5 times a power of ten, from at most ``low`` to at least ``high``, in order.
+    """
+    power = 10.0 ** floor(log10((high - low) / count))
+    for step in (power * factor for factor in (1, 2, 5, 10, 20, 50)):
+        # The tolerance keeps rounding errors from adding an interval that contains no value.
+        first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+        if last - first <= count:
+            break
+    return [number * step for number in range(first, last + 1)]
 
 
 def bar(value: float, largest: float = 1.0) -> Element:
-    """A bar for a cell of a table."""
+    """Return a bar for a cell of a table."""
     width = 120 * value / (largest or 1)
     return el(
         "svg", el("rect", width=f"{width:.1f}", height=10, rx=2, class_="first"), width=120, height=10, role="img"
@@ -60,7 +113,7 @@ def grouped_bars(
     baseline: str,
     baseline_values: Mapping[str, float],
 ) -> Element:
-    """Two series of percentages, a pair of bars for each name, and dotted lines where a baseline stands in each."""
+    """Return a chart of two series of percentages: two bars per name, and a dotted line per baseline value."""
     colours = dict(zip(series, ("first", "second"), strict=True))
     thick, left, right, top = 14, 130, WIDTH - MARGIN, MARGIN
     group = thick * len(series) + 12
@@ -70,7 +123,7 @@ def grouped_bars(
     def across(value: float) -> float:
         return left + value / largest * (right - left)
 
-    bars, lines, words = [], [], []  # figures lie over the lines, and those over the bars
+    bars, lines, words = [], [], []  # in drawing order: figures over lines over bars
     for row, name in enumerate(names):
         y = top + group * row + 6
         words.append(_text(left - 8, y + thick * len(series) / 2 + 4, name, "end"))
@@ -82,7 +135,7 @@ def grouped_bars(
     for place, (kind, value) in enumerate(baseline_values.items()):
         x = across(value)
         lines.append(el("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=top, y2=bottom, class_="dotted"))
-        # One line may be close to the other: each is named on a row of its own.
+        # The lines may be close to each other, so each label has a row of its own.
         words.append(_text(x, bottom + 14 * (place + 1), f"{baseline}: {kind} {value:.1f}", "middle"))
         key = left + 120 * place
         bars.append(el("rect", x=key, y=14, width=12, height=12, rx=2, class_=colours[kind]))
@@ -91,18 +144,32 @@ def grouped_bars(
 
 
 def svg_file(picture: Element) -> str:
-    """A picture as a file of its own, with its style in it."""
+    """Return a figure as the text of an SVG file that contains its own style, light and dark."""
     svg = picture.find("svg")
     assert svg is not None
-    style = files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8")
     paper = el("rect", width="100%", height="100%", class_="paper")
-    alone = el("svg", el("title", svg.get("aria-label", "")), el("style", style), paper, *svg, **svg.attrib)
+    alone = el("svg", el("title", svg.get("aria-label", "")), el("style", _svg_style()), paper, *svg, **svg.attrib)
     alone.set("xmlns", "http://www.w3.org/2000/svg")
     return tostring(alone, encoding="unicode") + "\n"
 
 
+def _svg_style() -> str:
+    """Return the rules for SVG of the style sheet with literal colours, since many viewers know no CSS variables."""
+    sheet = files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8")
+    rules = [f"{names.strip()} {{{body}}}" for names, body in re.findall(r"(svg[^{}]*)\{([^{}]*)\}", sheet)]
+    light, dark = (dict(re.findall(r"--(\w+): ([^;]+);", block)) for block in re.findall(r":root \{([^}]*)\}", sheet))
+
+    def literal(colours: dict[str, str]) -> list[str]:
+        return [re.sub(r"var\(--(\w+)\)", lambda found: colours[found[1]], rule) for rule in rules]
+
+    # All rules again for dark, since a rule without a colour may have to follow one with a colour.
+    lines = ["svg { font-family: system-ui, sans-serif; }", *literal(light)]
+    lines += ["@media (prefers-color-scheme: dark) {", *literal(dark), "}"]
+    return "\n" + "\n".join(lines) + "\n"
+
+
 def reliability(bins: Sequence[ReliabilityBin]) -> Element:
-    """How often top answers were right, by how sure the model was; on the diagonal it is as sure as it is right."""
+    """Return a reliability diagram: the accuracy of top answers by probability; on the diagonal they are equal."""
     side = HEIGHT - 2 * MARGIN
     most = max(one.queries for one in bins)
 
@@ -113,19 +180,60 @@ def reliability(bins: Sequence[ReliabilityBin]) -> Element:
     marks = []
     for one in bins:
         x, y = place(one.confidence, one.accuracy)
-        words = f"{one.queries:,} questions, {one.confidence:.0%} sure, {one.accuracy:.0%} right"
+        words = f"{one.queries:,} queries, probability {one.confidence:.0%}, {one.accuracy:.0%} right"
         radius = 3 + 9 * (one.queries / most) ** 0.5
         marks.append(el("circle", el("title", words), cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.1f}", class_="mark"))
     return _picture(
-        "How often it was right, by how sure it was",
+        "Accuracy of top answers by probability",
         el("line", x1=x0, y1=y0, x2=x1, y2=y1, class_="guide"),
         *marks,
-        _text(x0, HEIGHT - MARGIN + 18, "0% sure", "start"),
-        _text(x1, HEIGHT - MARGIN + 18, "100% sure", "end"),
+        _text(x0, HEIGHT - MARGIN + 18, "probability 0%", "start"),
+        _text(x1, HEIGHT - MARGIN + 18, "probability 100%", "end"),
         _text(x0 - 6, y0 + 4, "0%", "end"),
         _text(x0 - 6, y1 + 4, "100%", "end"),
-        _text(x0 + 4, y1 - 8, "right", "start"),
+        _text(x0 + 4, y1 - 8, "accuracy", "start"),
     )
+
+
+def _plot(
+    panel: Panel, x_ticks: Sequence[tuple[float, str, str]], top: float, x_range: tuple[float, float] | None = None
+) -> list[Element]:
+    """Draw axes, ticks, guide lines and the line of a chart into a box of the usual size."""
+    xs, ys = [x for x, _ in panel.points], [y for _, y in panel.points]
+    low, high = min(ys), max(ys)
+    y_ticks = nice_ticks(low, high) if low < high else nice_ticks(low - 1, high + 1)
+    low, high = y_ticks[0], y_ticks[-1]
+    first, last = x_range or (xs[0], xs[-1])
+    bottom = top + HEIGHT - MARGIN
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (x - first) / ((last - first) or 1)
+        up = (y - low) / (high - low)
+        return MARGIN + across * (WIDTH - 2 * MARGIN), bottom - up * (HEIGHT - 2 * MARGIN)
+
+    parts: list[Element] = []
+    for y in y_ticks:
+        height = place(first, y)[1]
+        parts.append(_line(MARGIN, height, WIDTH - MARGIN, height, "guide"))
+        parts.append(_text(MARGIN - 6, height + 4, f"{y:.6g}", "end"))
+    parts.append(_line(MARGIN, bottom, WIDTH - MARGIN, bottom, "axis"))
+    parts.append(_line(MARGIN, top + MARGIN, MARGIN, bottom, "axis"))
+    for x, label, anchor in x_ticks:
+        across = place(x, low)[0]
+        parts.append(_line(across, bottom, across, bottom + 4, "axis"))
+        parts.append(_text(across, bottom + 18, label, anchor))
+    places = [place(*point) for point in panel.points]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    parts.append(el("polyline", points=path, class_=f"line {panel.colour}"))
+    if len(places) <= MAX_DOTS:
+        parts += [el("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=2.5, class_=panel.colour) for x, y in places]
+    if panel.label:
+        parts.append(_text(MARGIN, top + MARGIN - 12, panel.label, "start"))
+    return parts
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Element:
+    return el("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=kind)
 
 
 def _picture(title: str, *parts: Element, height: float = HEIGHT) -> Element:

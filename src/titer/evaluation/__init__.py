@@ -1,1 +1,1 @@
-"""Ranks, filters, tie rules and metrics: one protocol for every forecaster."""
+"""Evaluation: queries of a split, ranks, filters, tie rules, metrics and calibration, the same for every model."""

@@ -1,4 +1,4 @@
-"""Whether a model that is 70 % sure of its answers is right about 70 of 100."""
+"""Calibration: whether top answers with a probability of 70 % are right in 70 of 100 cases."""
 
 from dataclasses import asdict, dataclass
 
@@ -10,34 +10,34 @@ NUM_BINS = 15
 
 @dataclass(frozen=True)
 class Bin:
-    """Questions about whose top answers a model was about equally sure."""
+    """Queries whose top answers have similar probabilities."""
 
     queries: int
     confidence: float
-    """How sure it was, on average."""
+    """The mean probability of their top answers."""
     accuracy: float
-    """The share of them that it got right."""
+    """The share of them whose top answer is right."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Confidence:
-    """How sure a model was of its top answers, and whether they were right; other true answers were set aside."""
+    """The probabilities of top answers, and whether they were right; other true answers were masked."""
 
     probability: Tensor  # (queries,) of the top answer
-    correct: Tensor  # (queries,) whether that is the one asked for
+    correct: Tensor  # (queries,) whether the top answer is the true answer of the query
 
     @classmethod
     def empty(cls, num_queries: int) -> "Confidence":
-        """Places for so many questions, to be filled by ``put``."""
+        """Allocate the result for a number of queries, to be filled by ``put``."""
         return cls(torch.zeros(num_queries), torch.zeros(num_queries, dtype=torch.bool))
 
     def put(self, rows: Tensor, part: "Confidence") -> None:
-        """Fill in the questions of one batch."""
+        """Store the result of one batch in the given rows."""
         self.probability[rows] = part.probability.cpu()
         self.correct[rows] = part.correct.cpu()
 
     def bins(self) -> list[Bin]:
-        """The reliability table: questions by how sure the model was, in equal steps; without empty ones."""
+        """Return the reliability table: queries in bins of equal width by probability, without empty bins."""
         place = (self.probability.double() * NUM_BINS).long().clamp(max=NUM_BINS - 1)
         groups = [place == number for number in range(NUM_BINS)]
         return [
@@ -51,31 +51,36 @@ class Confidence:
         ]
 
     def expected_calibration_error(self) -> float:
-        """The mean difference between how sure the model was and how often it was right, bin by bin."""
+        """Return the mean absolute difference between probability and accuracy over the bins, weighted by size."""
         bins = self.bins()
         return sum(b.queries * abs(b.confidence - b.accuracy) for b in bins) / sum(b.queries for b in bins)
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return the calibration error and the bins, for JSON."""
         error = self.expected_calibration_error()
         return {"expected_calibration_error": error, "bins": [asdict(b) for b in self.bins()]}
 
+    def __str__(self) -> str:
+        mean, right = self.probability.mean(), self.correct.double().mean()
+        error = self.expected_calibration_error()
+        return f"mean probability of top answers {mean:.1%}, {right:.1%} of them right, expected error {error:.2%}"
 
-def set_aside(logits: Tensor, others: tuple[Tensor, Tensor]) -> Tensor:
-    """The logits without those of other true answers, pairs (row, entity).
 
-    As in the ranking: who foretells one of several true answers has not foretold the others badly.
+def mask_others(logits: Tensor, others: tuple[Tensor, Tensor]) -> Tensor:
+    """Return the logits with other true answers, given as pairs (row, entity), set to minus infinity.
+
+    As in the ranking, predicting one of several true answers is not penalised for the others.
     """
     return logits.index_put(others, logits.new_tensor(-torch.inf))
 
 
 def judge(logits: Tensor, answers: Tensor, temperature: float) -> Confidence:
-    """How sure a model is of its top answers, and whether they are those that were asked for."""
+    """Return the probability of each row's top answer, and whether it is the true one."""
     probability = top_probability(logits, temperature)
     return Confidence(probability, (logits.argmax(dim=1) == answers) & (probability > 0))
 
 
 def top_probability(logits: Tensor, temperature: float) -> Tensor:
-    """The largest entry of softmax(logits / temperature); 0 where nothing is known. (queries,)"""
+    """Return the largest entry of softmax(logits / temperature), or 0 where no entity has a score. (queries,)"""
     known = logits.amax(dim=1) > -torch.inf
     return torch.where(known, torch.softmax(logits / temperature, dim=1).amax(dim=1), 0.0)

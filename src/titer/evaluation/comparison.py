@@ -1,4 +1,4 @@
-"""Measurements from runs and from files of results, gathered into the paper's main table."""
+"""The paper's main table from the evaluations of runs and from result files."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,31 +12,31 @@ from titer.errors import DataError
 from titer.evaluation.published import DATASETS, METRICS, MODELS, published
 
 CONVENTION = "paper"
-"""How the paper's numbers were made, and so those that stand beside them."""
+"""The convention of the paper's figures, and so of those compared with them."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One measurement of one trained model."""
+    """One evaluation of one trained model."""
 
     source: str
     found: dict[str, Any]
-    """What was measured and how, as runs keep it."""
+    """The evaluation with its settings, as ``metrics.json`` stores it."""
     conventions: dict[str, dict[str, Any]]
-    """The metrics of the same forecasts under named conventions."""
+    """The metrics of the same answers by convention."""
     variant: str = ""
-    """What the result is called, where its settings are not the published ones."""
+    """The label of the result if its settings are not the published ones."""
 
     @classmethod
     def of_run(cls, source: str, found: dict[str, Any]) -> "Measured":
-        """From an evaluation that a run keeps."""
+        """Read an evaluation stored in a run."""
         named = found["protocol"].get("convention")
         here = {named: found["metrics"]} if named else {}
         return cls(source, found, {**found.get("other_conventions", {}), **here})
 
     @classmethod
     def of_result(cls, path: Path) -> "Measured":
-        """From a file that ``titer reproduce`` left."""
+        """Read a result file that ``titer reproduce`` wrote."""
         try:
             row = json.loads(path.read_text(encoding="utf-8"))
             protocol = {"convention": row["convention"], **row["protocol"]}
@@ -53,12 +53,12 @@ class Measured:
 
     @property
     def dataset(self) -> dict[str, Any]:
-        """Name, checksum and number of facts of the data."""
+        """Name, checksum and number of facts of the dataset."""
         return self.found["dataset"]
 
     @property
     def benchmark(self) -> str | None:
-        """The paper's dataset that it was measured on, if it was one: its name is not enough, there are others."""
+        """The paper's dataset it was measured on, or None. The sizes count too: other datasets share the names."""
         known = BENCHMARKS.get(self.dataset["name"])
         facts = tuple(self.dataset[split] for split in ("train", "valid", "test"))
         return known.name if known is not None and known.facts == facts else None
@@ -66,28 +66,28 @@ class Measured:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """How one model does on one dataset, over all runs, beside the paper's figures."""
+    """The results of one model on one dataset over all runs, with the paper's figures."""
 
     dataset: str
     model: str
     measured: tuple[Measured, ...]
 
     def values(self, metric: str) -> list[float]:
-        """One value a run, times a hundred."""
+        """Return one value per run, times a hundred."""
         return [100 * one.conventions[CONVENTION][metric] for one in self.measured]
 
     def published(self, metric: str) -> float | None:
-        """The paper's figure; nothing on other data than the paper's."""
+        """Return the paper's figure; None for a dataset that is not the paper's."""
         return published(self.model, self.dataset, metric) if self.measured[0].benchmark else None
 
     @property
     def checksum(self) -> str:
-        """Of the data."""
+        """The checksum of the dataset."""
         return self.measured[0].dataset["checksum"]
 
     @property
     def is_one_setting(self) -> bool:
-        """Whether the runs differ in nothing but their seeds, and where they ran."""
+        """Whether the runs differ only in their seeds and devices."""
 
         def decisive(settings: dict[str, Any]) -> dict[str, Any]:
             training = {k: v for k, v in settings.get("training", {}).items() if k not in ("seed", "device")}
@@ -98,30 +98,30 @@ class ModelResult:
 
 
 def standings(measured: Iterable[Measured]) -> list[ModelResult]:
-    """Dataset by dataset, the paper's first; model by model, in the order of the paper's table."""
+    """Group evaluations by dataset and model, both in the order of the paper's table, others after them by name."""
     groups: dict[tuple[str, str, str], dict[str, Measured]] = {}
     for one in measured:
         if CONVENTION in one.conventions and not one.variant:
             group = groups.setdefault((one.dataset["name"], one.dataset["checksum"], one.model), {})
-            group[one.source] = one  # a run that was measured twice is still one run
+            group[one.source] = one  # a run that was evaluated twice is one run
     ordered = sorted(groups, key=lambda key: (_place(key[0], DATASETS), key[1], _place(key[2], MODELS)))
     return [ModelResult(dataset, model, tuple(groups[dataset, sum, model].values())) for dataset, sum, model in ordered]
 
 
 def cell(values: Sequence[float]) -> str:
-    """A mean, with the deviation where there are several; nothing measured is a dash."""
+    """Return the mean, with the standard deviation of several values; a dash for no value."""
     if not values:
         return "–"
     return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
 
 
 def published_cell(value: float | None) -> str:
-    """A figure of the paper, or a dash where it has none."""
+    """Return a figure of the paper, or a dash where it has none."""
     return "–" if value is None else f"{value:.2f}"
 
 
 def main_table(of_one_dataset: Sequence[ModelResult]) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of one dataset's part of the paper's main table."""
+    """Return the header and the rows of the main table for one dataset."""
     header = ["model", *(name for title in METRICS.values() for name in (title, "paper"))]
     return header, [
         [one.model, *(text for m in METRICS for text in (cell(one.values(m)), published_cell(one.published(m))))]
@@ -130,5 +130,5 @@ def main_table(of_one_dataset: Sequence[ModelResult]) -> tuple[list[str], list[l
 
 
 def _place(name: str, order: Sequence[str]) -> tuple[int, str]:
-    """Names of a given order first, others after them by the alphabet."""
+    """Return a sort key: names of a given order first, others after them alphabetically."""
     return (order.index(name) if name in order else len(order), name)

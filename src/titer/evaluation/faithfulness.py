@@ -1,8 +1,8 @@
-"""Whether the evidence that a model shows is what its answers rest on.
+"""Faithfulness of evidence: whether the answers of a model depend on the evidence it shows.
 
-The strongest evidence for the true answer of a question is taken out of the history, and the question asked again.
-Beside it, as many other past facts of the question's subject, drawn at random, are taken out. Evidence is faithful if
-the answer falls with it, and stays without the others.
+The strongest evidence for the true answer of a query is removed from the history, and the query is scored again. For
+comparison, as many other past facts of the query's subject, drawn at random, are removed. Evidence is faithful if
+removing it lowers the rank of the answer, and removing the other facts does not.
 """
 
 from dataclasses import asdict, dataclass
@@ -15,9 +15,8 @@ from torch import Tensor
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import NoEvidenceError
-from titer.evaluation.evaluate import past_facts
-from titer.evaluation.protocol import Past
 from titer.evaluation.ranks import rank_answers
+from titer.evaluation.task import EvaluationTask
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
@@ -25,12 +24,12 @@ from titer.models.base import Edge, Model, evaluating
 from titer.progress import track
 
 MAX_EVIDENCE = 1000
-"""Pieces of evidence that a model is asked for: more than anyone takes out."""
+"""How many pieces of evidence to request from a model: more than are ever removed."""
 
 
 @dataclass(frozen=True)
 class AnswerQuality:
-    """How well the true answers stand, on average. Ranks are time-aware and realistic."""
+    """Averages over the true answers. Ranks are time-aware, with realistic ties."""
 
     probability: float
     mrr: float
@@ -41,28 +40,28 @@ class AnswerQuality:
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """How the true answers stand with and without the facts that are said to speak for them."""
+    """The quality of the true answers with and without the facts of their evidence."""
 
     model: str
     dataset: Dataset
     split: str
     sampled: int
-    """Questions that were drawn."""
+    """How many queries were drawn."""
     compared: int
-    """Those with evidence to take out, and at least as many other past facts of their subject."""
+    """How many of them have evidence to remove, and at least as many other past facts of their subject."""
     facts_taken: float
-    """Facts that were taken out of the history for one question, on average."""
+    """How many facts were removed from the history of one query, on average."""
     whole: AnswerQuality
     without_evidence: AnswerQuality
     without_random: AnswerQuality
 
     @property
     def standings(self) -> tuple[AnswerQuality, AnswerQuality, AnswerQuality]:
-        """With all facts, without the evidence, without random facts."""
+        """The quality with all facts, without the evidence, and without random facts."""
         return self.whole, self.without_evidence, self.without_random
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return all numbers as plain types, for JSON."""
         return {
             "model": self.model,
             "dataset": {"name": self.dataset.name, "checksum": self.dataset.checksum},
@@ -78,7 +77,7 @@ class Faithfulness:
 
 @dataclass(frozen=True)
 class Trial:
-    """One question, and what is taken out of its history."""
+    """One query, and the facts to remove from its history."""
 
     query: Queries
     answer: int
@@ -96,25 +95,37 @@ def faithfulness(
     facts: int | None = None,
     seed: int = 0,
 ) -> Faithfulness:
-    """Take the evidence out of the history of a sample of questions of a split, and see what becomes of their answers.
+    """Measure how the true answers of a split change when their evidence is removed from the history.
 
-    ``facts`` is how many facts of the strongest evidence are taken out; without it, those of the strongest path.
+    Args:
+        model: The model to measure.
+        dataset: The dataset that contains the split.
+        split: ``train``, ``valid`` or ``test``.
+        questions: How many queries to draw.
+        facts: How many facts of the strongest evidence to remove; by default those of the strongest path.
+        seed: Seed of the sample and of the random facts.
+
+    Returns:
+        The quality of the answers with all facts, without the evidence, and without random facts.
+
+    Raises:
+        DataError: If the split is unknown or empty.
+        NoEvidenceError: If the model shows no evidence that can be removed.
     """
     with evaluating(model):
-        history = History(past_facts(dataset, split, Past.ROLLING), dataset.vocabulary).to(model.device)
-        queries, answers = Queries.from_facts(dataset.split(split), dataset.vocabulary)
+        task = EvaluationTask(dataset, split, device=model.device)
+        history, queries, answers, true_answers = task.history, task.queries, task.answers, task.true_answers
         sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:questions]).tolist()
         trials = []
-        for row in track(sample, "looking for evidence"):
+        for row in track(sample, "finding evidence"):
             query = queries[row : row + 1].to(model.device)
             made = make_trial(model, query, int(answers[row]), history, facts, np.random.default_rng([seed, row]))
             trials += [made] if made is not None else []
         if not trials:
-            silent = f"{model.name} shows no evidence that could be taken out for any of {len(sample)} questions"
+            silent = f"{model.name} shows no evidence that can be removed for any of {len(sample)} queries"
             raise NoEvidenceError(silent if model.explains() else f"{model.name} has no evidence to show")
-        true_answers = TrueAnswers(dataset.facts, dataset.vocabulary).to(model.device)
         evidence, random = [trial.evidence for trial in trials], [trial.random for trial in trials]
-        whole = ask_again(model, trials, [Facts.empty()] * len(trials), history, true_answers)
+        whole = score_without(model, trials, [Facts.empty()] * len(trials), history, true_answers)
         return Faithfulness(
             model=model.name,
             dataset=dataset,
@@ -123,15 +134,15 @@ def faithfulness(
             compared=len(trials),
             facts_taken=sum(len(trial.evidence) for trial in trials) / len(trials),
             whole=_average(whole, whole),
-            without_evidence=_average(ask_again(model, trials, evidence, history, true_answers), whole),
-            without_random=_average(ask_again(model, trials, random, history, true_answers), whole),
+            without_evidence=_average(score_without(model, trials, evidence, history, true_answers), whole),
+            without_random=_average(score_without(model, trials, random, history, true_answers), whole),
         )
 
 
 def make_trial(
     model: Model, query: Queries, answer: int, history: History, facts: int | None, generator: np.random.Generator
 ) -> Trial | None:
-    """What to take out for a question; nothing where there is no evidence, or too little else to compare it with."""
+    """Choose the facts to remove for a query; None without evidence, or with too few other facts to compare it with."""
     evidence = strongest_facts(model, query, answer, history, facts)
     others = sorted(known_facts(query, history) - evidence.keys())
     if not evidence or len(others) < len(evidence):
@@ -143,7 +154,7 @@ def make_trial(
 def strongest_facts(
     model: Model, query: Queries, answer: int, history: History, limit: int | None = None
 ) -> dict[Edge, None]:
-    """The facts of the strongest path to the answer or, with a limit, so many of the strongest paths; in order."""
+    """Return the facts of the strongest path or, with a limit, that many facts of the strongest paths, in order."""
     found: dict[Edge, None] = {}
     for item in model.explain(query, answer, history, MAX_EVIDENCE):
         for edge in item.path:
@@ -155,27 +166,27 @@ def strongest_facts(
 
 
 def known_facts(query: Queries, history: History) -> set[Edge]:
-    """Every fact of a question's subject before its time."""
+    """Return all facts of a query's subject before its time."""
     edges = history.all_before(query.subject, query.time)
     columns = (column.tolist() for column in (edges.relation, edges.object, edges.time))
     subject = int(query.subject)
     return {Edge(subject, r, o, t).forward(history.vocabulary) for r, o, t in zip(*columns, strict=True)}
 
 
-def ask_again(
-    model: Model, trials: list[Trial], taken: list[Facts], history: History, true_answers: TrueAnswers
+def score_without(
+    model: Model, trials: list[Trial], removed: list[Facts], history: History, true_answers: TrueAnswers
 ) -> Tensor:
-    """The probability and the rank of every trial's answer without the facts that are taken out. (trials, 2)"""
-    standing = torch.empty(len(trials), 2, dtype=torch.float64)
-    for row, (trial, facts) in enumerate(track(list(zip(trials, taken, strict=True)), "asking again")):
+    """Return the probability and the rank of every trial's answer without the removed facts. (trials, 2)"""
+    quality = torch.empty(len(trials), 2, dtype=torch.float64)
+    for row, (trial, facts) in enumerate(track(list(zip(trials, removed, strict=True)), "scoring again")):
         scores = model.score(trial.query, history.without(facts))
         answer = torch.tensor([trial.answer], device=scores.device)
-        standing[row, 0] = model.probabilities(scores)[0, trial.answer]
-        standing[row, 1] = rank_answers(scores, answer, true_answers.of(trial.query)).under()[0]
-    return standing
+        quality[row, 0] = model.probabilities(scores)[0, trial.answer]
+        quality[row, 1] = rank_answers(scores, answer, true_answers.of(trial.query)).under()[0]
+    return quality
 
 
-def _average(standing: Tensor, whole: Tensor) -> AnswerQuality:
-    probability, rank = standing.unbind(1)
+def _average(quality: Tensor, whole: Tensor) -> AnswerQuality:
+    probability, rank = quality.unbind(1)
     fallen = (rank > whole[:, 1]).double()
     return AnswerQuality(float(probability.mean()), float((1 / rank).mean()), float(rank.mean()), float(fallen.mean()))

@@ -1,4 +1,4 @@
-"""The choices that decide what a number means, each of them named."""
+"""The evaluation protocol: every choice that affects a metric, by name."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -8,39 +8,46 @@ from titer.graph.filters import Filter
 
 
 class Ties(StrEnum):
-    """Which rank an answer gets among others with the same score."""
+    """The rank of an answer among others with the same score."""
 
     REALISTIC = "realistic"
-    """The mean of the best and the worst: what random order gives on average."""
+    """The mean of the best and the worst place, which is the expected rank in random order."""
     OPTIMISTIC = "optimistic"
-    """The best: it stands first among its equals."""
+    """The best place."""
     PESSIMISTIC = "pessimistic"
-    """The worst: it stands last among its equals."""
+    """The worst place."""
 
 
 class Unreachable(StrEnum):
-    """Which rank an answer gets that the model has nothing to say about."""
+    """The rank of an answer that the model does not score (a score of minus infinity)."""
 
     TIED = "tied"
-    """Below all answers that the model reached, tied with all others that it did not."""
+    """Below all answers that the model scores, tied with all others that it does not."""
     LAST = "last"
     """The number of entities."""
 
 
 class Past(StrEnum):
-    """Which facts a question at test time may look back on."""
+    """Which facts the history of a query contains at test time."""
 
     ROLLING = "rolling"
-    """Every fact before the question's own time."""
+    """Every fact before the query's own time."""
     FROZEN_AT_TRAIN = "frozen-at-train"
     """Only the training split."""
     FROZEN_AT_VALID = "frozen-at-valid"
-    """Only the training and the validation split."""
+    """Only the training and validation splits."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How forecasts are measured."""
+    """How the true answers of queries are ranked.
+
+    Attributes:
+        filter: Which other true answers are removed from the ranking.
+        ties: The rank of an answer among others with the same score.
+        unreachable: The rank of an answer that the model does not score.
+        past: Which facts the history of a query contains.
+    """
 
     filter: Filter = Filter.TIME_AWARE
     ties: Ties = Ties.REALISTIC
@@ -48,12 +55,12 @@ class Protocol:
     past: Past = Past.ROLLING
 
     def to_dict(self) -> dict[str, str]:
-        """For JSON."""
+        """Return the choices by name, for JSON."""
         return {key: value.value for key, value in asdict(self).items()}
 
     @property
     def name(self) -> str | None:
-        """The name of this convention, if it has one."""
+        """The name of the convention with these choices; None if there is none."""
         return next((name for name, protocol in CONVENTIONS.items() if protocol == self), None)
 
     def __str__(self) -> str:
@@ -62,13 +69,23 @@ class Protocol:
 
 CONVENTIONS = {
     "realistic": Protocol(),
-    # How the TITer paper's numbers were made.
+    # The convention of the TITer paper.
     "paper": Protocol(Filter.TIME_AWARE, Ties.OPTIMISTIC, Unreachable.LAST, Past.ROLLING),
 }
 
 
 def convention(name: str) -> Protocol:
-    """A protocol by its name."""
+    """Return the protocol of a named convention.
+
+    Args:
+        name: ``realistic`` or ``paper``.
+
+    Returns:
+        The protocol.
+
+    Raises:
+        ConfigError: If there is no such convention.
+    """
     if name not in CONVENTIONS:
-        raise ConfigError(f"there is no convention {name!r}; there are {', '.join(CONVENTIONS)}")
+        raise ConfigError(f"unknown convention {name!r}; use one of {', '.join(CONVENTIONS)}")
     return CONVENTIONS[name]

@@ -1,16 +1,16 @@
-"""The figures of the TITer paper (Sun et al., EMNLP 2021), to stand beside one's own.
+"""The figures of the TITer paper (Sun et al., EMNLP 2021), for comparison.
 
-Models have the names that they have here, in the order of the paper's main table.
+Models have their names in this package, in the order of the paper's main table.
 """
 
 from itertools import product
 
 METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
-"""What the main table measures, and what it calls it."""
+"""The metrics of the main table: key and title."""
 
 DATASETS = ("ICEWS14", "ICEWS18", "WIKI", "YAGO")
 
-# Every metric on every dataset, in the order of both, times a hundred: time-aware filter.
+# Every metric on every dataset, in the order of both, times a hundred; time-aware filter.
 _MAIN_TABLE = """
 ttranse         13.43  3.11 17.32 34.55    8.31  1.92  8.56 21.89   29.27 21.67 34.43 42.39   31.19 18.12 40.91 51.21
 ta_distmult     26.47 17.09 30.22 45.41   16.75  8.61 18.41 33.59   44.53 39.92 48.73 51.71   54.92 48.15 59.61 66.71
@@ -38,5 +38,5 @@ SIZES = {"renet": (5.459, 4.370), "cygnet": (8.568, 8.554), "xerte": (2.927, 225
 
 
 def published(model: str, dataset: str, metric: str) -> float | None:
-    """A figure of the main table, times a hundred, if it has it."""
+    """Return a figure of the main table times a hundred; None if the table has no such figure."""
     return _FIGURES.get((model, dataset, metric))

@@ -1,4 +1,4 @@
-"""From scores to ranks."""
+"""Ranks of true answers by score."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from titer.evaluation.protocol import Ties, Unreachable
 
 @dataclass(frozen=True)
 class Ranks:
-    """Where the true answers stand, kept so that every tie rule can be read off afterwards."""
+    """The places of the true answers, from which the ranks under every tie rule can be computed."""
 
     better: Tensor  # (queries,) candidates with a higher score
     equal: Tensor  # (queries,) other candidates with the same score
-    reached: Tensor  # (queries,) whether the model said anything about the answer
+    reached: Tensor  # (queries,) whether the model scores the answer
     num_entities: int
 
     def under(self, ties: Ties = Ties.REALISTIC, unreachable: Unreachable = Unreachable.TIED) -> Tensor:
-        """Ranks from 1, as float64, under a tie rule and a rule for unreachable answers. (queries,)"""
+        """Return ranks from 1 as float64, under a tie rule and a rule for unreachable answers. (queries,)"""
         best = self.better.double() + 1
         rank = {
             Ties.OPTIMISTIC: best,
@@ -31,12 +31,12 @@ class Ranks:
 
     @classmethod
     def empty(cls, num_queries: int, num_entities: int) -> "Ranks":
-        """Places for the ranks of so many questions, to be filled by ``put``."""
+        """Allocate the ranks of a number of queries, to be filled by ``put``."""
         better, equal = (torch.zeros(num_queries, dtype=torch.int64) for _ in range(2))
         return cls(better, equal, torch.zeros(num_queries, dtype=torch.bool), num_entities)
 
     def put(self, rows: Tensor, part: "Ranks") -> None:
-        """Fill in the ranks of one batch."""
+        """Store the ranks of one batch in the given rows."""
         for name in ("better", "equal", "reached"):
             getattr(self, name)[rows] = getattr(part, name).cpu()
 
@@ -44,13 +44,19 @@ class Ranks:
 def rank_answers(scores: Tensor, answers: Tensor, filtered: tuple[Tensor, Tensor]) -> Ranks:
     """Rank each row's answer among all entities.
 
-    ``filtered`` are pairs (row, entity), each at most once, that do not compete; the answer itself may be
-    among them and competes all the same.
+    Args:
+        scores: A score for every entity. Shape (queries, num_entities).
+        answers: The true answers. Shape (queries,).
+        filtered: Pairs (row, entity), each at most once, that are removed from the ranking. The answer itself may be
+            among them; it is ranked nevertheless.
+
+    Returns:
+        The ranks of the answers.
     """
     true = scores.gather(1, answers[:, None])  # (queries, 1)
     better = (scores > true).sum(dim=1)
     equal = (scores == true).sum(dim=1) - 1
-    # Instead of blanking out filtered entries in the whole matrix, take their votes back one by one.
+    # Subtracting the filtered entries one by one is faster than masking them in the whole matrix.
     row, entity = filtered
     others = entity != answers[row]
     row, entity = row[others], entity[others]

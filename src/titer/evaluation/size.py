@@ -1,4 +1,4 @@
-"""How large a model is, and how much it computes: counted while it runs, not worked out on paper."""
+"""The size of a model: its parameters, and its multiply-adds counted while it runs."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -15,25 +15,25 @@ from titer.graph.queries import Queries
 from titer.models.base import Model
 
 BATCH_SIZE = 512
-"""Questions counted together: what they share, such as a product with a whole table, is divided among them."""
+"""Queries in the counted batch. Work they share, such as a product with a whole table, is divided among them."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Parameters, and multiply-adds of all matrix products, on average over a batch of questions."""
+    """The number of parameters, and the multiply-adds of all matrix products, averaged over a batch of queries."""
 
     parameters: int
     multiply_adds_per_step: int | None
-    """Of one step of one walk in training, forward alone; a model that does not walk has one step a question."""
+    """Of one step of one walk in training, forward pass only; a model that does not walk has one step per query."""
     multiply_adds_per_question: int
-    """Of scoring every entity as the answer to one question, as in evaluation."""
+    """Of scoring every entity as the answer to one query, as in evaluation."""
 
     @classmethod
     def of(cls, model: Model, dataset: Dataset) -> "Size":
-        """Count, on questions of training's last facts, on a copy on the CPU: no kernel hides anything there."""
+        """Count on queries about the last training facts, on a CPU copy, where no fused kernel hides a product."""
         copy = deepcopy(model).cpu().train()
         history = History(dataset.train, dataset.vocabulary)
-        queries, answers = _last_questions(dataset)
+        queries, answers = _last_queries(dataset)
         per_step = None
         if copy.is_trained_by_gradients:
             walked = multiply_adds(lambda: copy.training_step(queries, answers, history))
@@ -46,12 +46,12 @@ class Size:
         )
 
     def to_dict(self) -> dict[str, int | None]:
-        """For JSON."""
+        """Return the counts by name, for JSON."""
         return asdict(self)
 
 
-def _last_questions(dataset: Dataset) -> tuple[Queries, Tensor]:
-    """A batch about the last facts of training, all asked at one time; where there are too few, they come again."""
+def _last_queries(dataset: Dataset) -> tuple[Queries, Tensor]:
+    """Return a batch of queries about the last training facts, all at one time; too few facts are repeated."""
     last = dataset.train[-(BATCH_SIZE // 2) :]
     queries, answers = Queries.from_facts(last, dataset.vocabulary)
     rows = torch.arange(BATCH_SIZE) % len(queries)
@@ -61,10 +61,10 @@ def _last_questions(dataset: Dataset) -> tuple[Queries, Tensor]:
 
 @torch.no_grad()
 def multiply_adds(work: Callable[[], object]) -> int:
-    """How many multiply-adds the matrix products of some work have; what is random elsewhere stays as it was."""
+    """Return the multiply-adds of the matrix products of some work, and leave the random state as it was."""
     with torch.random.fork_rng(devices=[]), FlopCounterMode(display=False, custom_mapping=_UNKNOWN_TO_TORCH) as counter:
         work()
-    return counter.get_total_flops() // 2  # a multiplication and an addition are two
+    return counter.get_total_flops() // 2  # a multiply-add is two operations
 
 
 def _of_mv(matrix: torch.Size, vector: torch.Size, **_: Any) -> int:
@@ -75,7 +75,7 @@ def _of_sampled_addmm(pattern: Tensor, x: Tensor, table: Tensor, **_: Any) -> in
     return 2 * pattern.values().numel() * x.shape[1]
 
 
-# A shape does not tell how many places of a sparse matrix are filled: this formula is handed the tensors themselves.
+# The number of entries of a sparse matrix does not follow from its shape, so this formula receives the tensors.
 _of_sampled_addmm._get_raw = True  # type: ignore[attr-defined]
 
 _UNKNOWN_TO_TORCH = {torch.ops.aten.mv: _of_mv, torch.ops.aten.sparse_sampled_addmm: _of_sampled_addmm}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from titer.errors import TiterError
-from titer.evaluation.evaluate import BATCH_SIZES
+from titer.evaluation.batching import default_batch_size
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.predictor import EncodedQuestion, Predictor
 from titer.forecasting.question import Question
@@ -29,7 +29,7 @@ def answer_in_batches(
 
     See ``Forecaster.ask_many`` for the arguments.
     """
-    size = batch_size or BATCH_SIZES.get(predictor.model.device.type, 256)
+    size = batch_size or default_batch_size(predictor.model.device)
     size = max(1, min(size, MAX_SCORES // max(predictor.vocabulary.num_entities, 1)))
     ahead = max(1, min(BATCHES_READ_AHEAD * size, MAX_ANSWERS // (top * (1 + explain))))
     remaining = iter(questions)

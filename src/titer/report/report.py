@@ -8,7 +8,7 @@ from titer.data.summary import Summary
 from titer.drawing.charts import bar, line_chart, reliability
 from titer.drawing.elements import document, el, table
 from titer.evaluation.evaluate import Evaluation, evaluate
-from titer.evaluation.metrics import Metrics
+from titer.evaluation.metrics import metric_cells
 from titer.files import write_text
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.picture import timeline_style
@@ -59,7 +59,7 @@ def _metrics(found: Evaluation) -> list[Element]:
     rows |= {f"all, convention {name}": metrics for name, metrics in found.other_conventions().items()}
     return [
         el("h2", "Metrics"),
-        table(["", *METRICS], [[name, *_cells(metrics)] for name, metrics in rows.items()]),
+        table(["", *METRICS], [[name, *metric_cells(metrics)] for name, metrics in rows.items()]),
     ]
 
 
@@ -79,7 +79,7 @@ def _breakdown(found: Evaluation) -> list[Element]:
         el("h2", "Results by relation and time"),
         table(
             ["relation", "", *METRICS],
-            [[name, bar(metrics.mrr), *_cells(metrics)] for name, metrics in relations[:MAX_RELATIONS]],
+            [[name, bar(metrics.mrr), *metric_cells(metrics)] for name, metrics in relations[:MAX_RELATIONS]],
             numbers_from=2,
         ),
     ]
@@ -137,8 +137,3 @@ def _data(summary: Summary) -> list[Element]:
         el("h3", "Entities with the most facts"),
         table(["entity", "facts"], busiest),
     ]
-
-
-def _cells(metrics: Metrics) -> list[str]:
-    percentages = (metrics.mrr, metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10)
-    return [f"{metrics.queries:,}", *(f"{100 * value:.2f}" for value in percentages), f"{metrics.mean_rank:.1f}"]

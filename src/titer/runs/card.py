@@ -1,4 +1,4 @@
-"""The card of a run: what it is, in Markdown, for whoever finds the folder."""
+"""The card of a run: a Markdown description of its model, data, results and settings."""
 
 from typing import Any
 
@@ -8,17 +8,27 @@ from titer.training.config import Config
 
 
 def card(name: str, config: Config, dataset: Dataset, evaluations: list[dict[str, Any]]) -> str:
-    """A page that says what was trained on what, and how good it is."""
+    """Return the card of a run.
+
+    Args:
+        name: The name of the run.
+        config: Its configuration.
+        dataset: The dataset it was trained on.
+        evaluations: Its evaluations, as ``metrics.json`` stores them.
+
+    Returns:
+        The text of the card.
+    """
     sizes = " / ".join(f"{len(facts):,}" for facts in dataset.splits.values())
     lines = [
         f"# {name}",
         "",
-        f"A `{config.model_name}` forecaster, made by titer.",
+        f"A `{config.model_name}` model for temporal knowledge graph forecasting, trained with titer.",
         "",
         f"- Dataset: **{dataset.name}**, {sizes} facts (train / valid / test), "
         f"{dataset.vocabulary.num_entities:,} entities, {dataset.vocabulary.num_relations:,} relations",
         f"- Dataset checksum: `{dataset.checksum}`",
-        f"- Last known fact: {dataset.axis.words(int(dataset.facts.time.max()))}",
+        f"- Last fact: {dataset.axis.words(int(dataset.facts.time.max()))}",
         "",
     ]
     if evaluations:

@@ -1,40 +1,32 @@
-"""Training curves as a picture."""
+"""Training curves of a run as an SVG file."""
 
 from pathlib import Path
-from typing import Any
 
+from titer.drawing.charts import Panel, panel_chart, svg_file
 from titer.errors import RunError, TiterError
-from titer.files import atomic_path
+from titer.files import write_text
 from titer.runs.run import Run
 
 
 def draw_curves(run: Run, path: Path) -> None:
-    """Draw reward (or loss) and validation MRR over epochs; the format follows from the file's ending."""
+    """Draw the loss or reward, and the MRR on the validation split, by epoch.
+
+    Args:
+        run: The run.
+        path: The SVG file to write.
+
+    Raises:
+        RunError: If the run has no epochs, as for models without parameters.
+        TiterError: If the file name does not end in ``.svg``.
+    """
+    if path.suffix.lower() != ".svg":
+        raise TiterError(f"{path}: training curves are SVG files; choose a name that ends in .svg")
     rows = [row for row in run.log_rows if "epoch" in row]
     if not rows:
-        raise RunError(f"{run.path} has no training curves: a {run.config.model_name} run has no epochs")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise TiterError("pictures need matplotlib: pip install 'titer[plot]'") from None
+        raise RunError(f"{run.path} has no training curves: its training has no epochs")
     quantity = "reward" if "reward" in rows[0] else "loss"
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    left = figure.subplots()
-    _line(left, rows, quantity, "tab:blue", quantity)
-    left.set_xlabel("epoch")
-    measured = [row for row in rows if "valid_mrr" in row]
-    if measured:
-        right = left.twinx()
-        points = [{**row, "valid_mrr": 100 * row["valid_mrr"]} for row in measured]
-        _line(right, points, "valid_mrr", "tab:orange", "MRR × 100 on valid")
-    left.set_title(f"{run.config.model_name} on {run.dataset.name}")
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise TiterError(f"{path}: pictures are .png, .svg or .pdf files")
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=150)
-
-
-def _line(axes: Any, rows: list[dict[str, Any]], key: str, colour: str, label: str) -> None:
-    axes.plot([row["epoch"] for row in rows], [row[key] for row in rows], color=colour)
-    axes.set_ylabel(label, color=colour)
-    axes.tick_params(axis="y", labelcolor=colour)
+    panels = [Panel(quantity, [(row["epoch"], row[quantity]) for row in rows], "first")]
+    validated = [(row["epoch"], 100 * row["valid_mrr"]) for row in rows if "valid_mrr" in row]
+    if validated:
+        panels.append(Panel("MRR × 100 on the validation split", validated, "second"))
+    write_text(path, svg_file(panel_chart(f"{run.config.model_name} on {run.dataset.name}", "epoch", panels)))

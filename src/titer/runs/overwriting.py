@@ -1,17 +1,29 @@
-"""What may be overwritten: a run, and nothing else."""
+"""The check that protects everything but runs from being overwritten."""
 
 from pathlib import Path
 
 from titer.data.dataset_folder import is_stored_dataset
 from titer.errors import TiterError
 from titer.store.inspection import holds_facts
-from titer.training.config import read_toml
-from titer.training.layout import CARD, CONFIG, CURVES, DATASET, LOG, METRICS, MODEL, PICTURE, STORE, SUMMARY
+from titer.training.layout import (
+    CARD,
+    CONFIG,
+    CURVES,
+    DATASET,
+    LOG,
+    METRICS,
+    MODEL,
+    OLD_PICTURE,
+    PICTURE,
+    STORE,
+    SUMMARY,
+)
+from titer.training.settings import read_toml
 
 
 def _is_run(path: Path) -> bool:
-    """Whether a folder holds a run and nothing else, so that it may be overwritten."""
-    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE}
+    """Return whether a folder holds a run and nothing else."""
+    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE}
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False
@@ -20,15 +32,23 @@ def _is_run(path: Path) -> bool:
 
 
 def check_can_create(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse a place that holds something that may not be overwritten."""
+    """Check that a run may be created in a folder.
+
+    Args:
+        path: The folder, which need not exist.
+        overwrite: Whether an existing run may be replaced.
+
+    Raises:
+        TiterError: If the folder holds anything but a run, added facts, or a run that may not be replaced.
+    """
     if path.is_file():
-        raise TiterError(f"{path} is a file")
+        raise TiterError(f"{path} is a file, not a folder; choose another folder")
     if holds_facts(path / STORE):
         raise TiterError(
-            f"{path} holds facts that were added to it ({STORE}), which nothing overwrites; choose another place"
+            f"{path} holds facts that were added to it ({STORE}), which are never overwritten; choose another folder"
         )
     if path.is_dir() and any(path.iterdir()):
         if not _is_run(path):
-            raise TiterError(f"{path} is not empty and holds other things than a run; choose another place")
+            raise TiterError(f"{path} contains files that do not belong to a run; choose another folder")
         if not overwrite:
-            raise TiterError(f"{path} already holds a run; choose another place, or pass --overwrite or --resume")
+            raise TiterError(f"{path} already holds a run; choose another folder, or pass --overwrite or --resume")

@@ -1,8 +1,7 @@
-"""From a published configuration to its row in the table of results."""
+"""Reproduction of published results: from a published configuration to a result file."""
 
 import platform
 import re
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
@@ -18,26 +17,38 @@ from titer.evaluation.protocol import CONVENTIONS
 from titer.files import write_json
 from titer.runs.run import Run
 from titer.runs.train import train
+from titer.suggestions import suggest
 from titer.training.config import Config
 from titer.training.device import choose_device
 
 PUBLISHED = Path(str(files("titer") / "configs"))
-"""The published configurations, which are part of the package."""
+"""The folder of the published configurations in the package."""
 PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
 
 
 def configurations(folder: Path = PUBLISHED) -> list[str]:
-    """The names of all published configurations: model/dataset."""
+    """Return the names of all published configurations, as ``MODEL/DATASET``."""
     return sorted(f"{path.parent.name}/{path.stem}" for path in folder.glob("*/*.toml"))
 
 
 def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
-    """The file of a published configuration."""
+    """Return the file of a published configuration.
+
+    Args:
+        name: ``MODEL/DATASET``, such as ``titer/icews14``.
+        folder: The folder of configurations.
+
+    Returns:
+        The TOML file.
+
+    Raises:
+        UnknownNameError: If there is no such configuration.
+    """
     path = folder / f"{name.lower()}.toml"
     if not re.fullmatch(r"[\w-]+/[\w-]+", name) or not path.is_file():
         known = configurations(folder)
-        message = f"there is no configuration {name!r} in {folder}; titer models lists the published ones"
-        raise UnknownNameError(message, get_close_matches(name.lower(), known, 4))
+        message = f"unknown configuration {name!r} in {folder}; run titer models for the published ones"
+        raise UnknownNameError(message, suggest(name.lower(), known, 4))
     return path
 
 
@@ -51,7 +62,7 @@ def reproduce(
     split: str = "test",
     overwrite: bool = False,
 ) -> tuple[Run, Evaluation, dict[str, Any]]:
-    """Train by a configuration, measure on one split and no other, and say all there is to say about it."""
+    """Train by a configuration, evaluate on one split only, and return the run, the evaluation and the result."""
     run = train(dataset, config, out, overwrite=overwrite, resume=not overwrite)
     model = run.load_model(config.training.device)
     found = evaluate(model, dataset, split)
@@ -61,7 +72,7 @@ def reproduce(
 
 
 def result(found: Evaluation, config: Config, *, label: str, command: str, training: dict[str, Any]) -> dict[str, Any]:
-    """One row of the table of results, with everything that is needed to trust it and what its training took."""
+    """Return the content of a result file: the metrics with their settings, versions, hardware and cost."""
     conventions = {name: protocol for name, protocol in CONVENTIONS.items() if protocol.filter == found.protocol.filter}
     by_group = found.to_dict()
     return {
@@ -87,7 +98,7 @@ def result(found: Evaluation, config: Config, *, label: str, command: str, train
 
 
 def write_result(row: dict[str, Any], folder: Path) -> Path:
-    """Keep a row as a file of its own. One of validation says so in its name: the table of results is of test."""
+    """Write a result file. The name of one that is not of the test split contains the split."""
     suffix = "" if row["split"] == "test" else f"-{row['split']}"
     name = f"{row['label'].replace('/', '-')}-seed{row['seed']}{suffix}.json"
     write_json(folder / name, row)
@@ -95,14 +106,14 @@ def write_result(row: dict[str, Any], folder: Path) -> Path:
 
 
 def hardware(device: torch.device) -> str:
-    """What the numbers were made on."""
+    """Return the name of the hardware."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
 
 
 def versions() -> dict[str, str]:
-    """What the numbers were made with."""
+    """Return the versions of titer, Python and the packages that affect the numbers."""
     found = {"titer": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:

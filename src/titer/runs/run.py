@@ -1,4 +1,4 @@
-"""The run directory: the one thing that commands pass around."""
+"""The run directory."""
 
 import json
 import shutil
@@ -17,18 +17,37 @@ from titer.models.registry import model_class
 from titer.runs.card import card
 from titer.runs.overwriting import check_can_create
 from titer.toml import to_toml
-from titer.training.config import Config, read_toml
+from titer.training.config import Config
 from titer.training.device import choose_device
-from titer.training.layout import CARD, CONFIG, CURVES, DATASET, LOG, METRICS, MODEL, PICTURE, STORE, SUMMARY
-from titer.training.weights import load_weights, save_weights
+from titer.training.layout import (
+    CARD,
+    CONFIG,
+    CURVES,
+    DATASET,
+    LOG,
+    METRICS,
+    MODEL,
+    OLD_PICTURE,
+    PICTURE,
+    STORE,
+    SUMMARY,
+)
+from titer.training.settings import read_toml
+from titer.training.weights import load_weights
 
 
 class Run:
-    """A folder with a trained model and all that is needed to use it elsewhere.
+    """A folder with a trained model and everything needed to use it on another machine.
 
-    ``config.toml``, ``model.safetensors``, ``dataset/`` (the facts it knows, their names and dates),
-    ``metrics.json``, ``training.jsonl`` and a card, ``README.md``; ``facts.db`` once facts were added. No pickle; each
-    file is written atomically.
+    It holds ``config.toml``, ``model.safetensors``, ``dataset/`` (facts, names and dates), ``metrics.json``,
+    ``training.jsonl`` and a card, ``README.md``; also ``facts.db`` once facts were added. No file is a pickle, and each
+    is written atomically.
+
+    Args:
+        path: An existing run directory.
+
+    Raises:
+        RunError: If the folder is not a run directory.
     """
 
     def __init__(self, path: Path | str):
@@ -38,11 +57,24 @@ class Run:
 
     @classmethod
     def create(cls, path: Path | str, config: Config, dataset: Dataset, *, overwrite: bool = False) -> "Run":
-        """Begin a run; an existing one is kept unless it may be overwritten."""
+        """Create a run directory.
+
+        Args:
+            path: The folder to create.
+            config: The configuration of the run.
+            dataset: The dataset, of which the run keeps a copy.
+            overwrite: Replace an existing run.
+
+        Returns:
+            The run, not yet trained.
+
+        Raises:
+            TiterError: If the folder holds anything that may not be overwritten.
+        """
         path = Path(path)
         check_can_create(path, overwrite=overwrite)
         path.mkdir(parents=True, exist_ok=True)
-        parts = (path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE))
+        parts = (path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE))
         for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
             old.unlink(missing_ok=True)
         shutil.rmtree(path / CURVES, ignore_errors=True)
@@ -52,29 +84,36 @@ class Run:
 
     @cached_property
     def config(self) -> Config:
-        """The settings of the run."""
+        """The configuration of the run."""
         return Config.from_dict(read_toml(self.path / CONFIG))
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The facts that the run knows."""
+        """The dataset the model was trained on."""
         return open_dataset(self.path / DATASET)
 
     @property
     def store_path(self) -> Path:
-        """Where facts that were added to the run are kept, unless another database is named."""
+        """The default database file for facts added to the run."""
         return self.path / STORE
 
-    def save_model(self, model: Model) -> None:
-        """Store everything that the model keeps."""
-        save_weights(model, self.path / MODEL)
-
     def load_model(self, device: str = "auto") -> Model:
-        """The trained model."""
+        """Load the trained model.
+
+        Args:
+            device: ``cpu``, ``cuda``, ``cuda:1`` and so on; ``auto`` uses a GPU if there is one.
+
+        Returns:
+            The model in evaluation mode, with its temperature.
+
+        Raises:
+            ConfigError: If the device is not available.
+            RunError: If there are no weights yet, or the file is damaged.
+        """
         config = self.config
         path = self.path / MODEL
         if not path.is_file():
-            raise RunError(f"{self.path} has no {MODEL} yet: its training has not come so far")
+            raise RunError(f"{self.path} has no {MODEL} yet: training has not reached its first checkpoint")
         model = model_class(config.model_name)(self.dataset.vocabulary, self.dataset.axis, config.model)
         load_weights(model, path)
         if self.is_finished:
@@ -83,40 +122,51 @@ class Run:
 
     @property
     def log_rows(self) -> list[dict[str, Any]]:
-        """The training log, a row for every epoch."""
+        """The training log: one row for each epoch."""
         path = self.path / LOG
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
 
     def finish(self, summary: dict[str, Any]) -> None:
-        """Note that training has come to its end."""
+        """Mark the training as finished.
+
+        Args:
+            summary: What ``summary`` returns afterwards.
+        """
         write_json(self.path / SUMMARY, summary)
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What a finished training noted about itself: at least ``seconds``, how long it took since it last began."""
+        """The summary of a finished training: at least ``seconds``, its duration since it last started."""
         return json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
 
     @property
     def is_finished(self) -> bool:
-        """Whether training has come to its end."""
+        """Whether the training is finished."""
         return (self.path / SUMMARY).is_file()
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
-        """Everything that was measured, the latest last."""
+        """All recorded evaluations, latest last."""
         path = self.path / METRICS
         if not path.is_file():
             return []
         try:
             found = json.loads(path.read_text(encoding="utf-8"))["evaluations"]
             if any({"model", "dataset", "split", "queries", "protocol", "metrics"} - set(one) for one in found):
-                raise KeyError("an evaluation is not whole")
+                raise KeyError("an evaluation is incomplete")
             return found
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
 
     def record(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Keep a measurement in ``metrics.json`` in the place of an earlier one of the same kind, and return it."""
+        """Write an evaluation to ``metrics.json``; it replaces an earlier one with the same split and protocol.
+
+        Args:
+            evaluation: An evaluation of this run's model.
+
+        Returns:
+            The record as it was written.
+        """
         new = {**evaluation.to_dict(), "config": self.config.to_dict(), "titer": __version__}
         same = ("split", "protocol")
         kept = [old for old in self.evaluations if any(old[key] != new[key] for key in same)]
@@ -125,5 +175,5 @@ class Run:
         return new
 
     def write_card(self) -> None:
-        """Write the short description of the run for people."""
+        """Write the card of the run, ``README.md``."""
         write_text(self.path / CARD, card(self.path.resolve().name, self.config, self.dataset, self.evaluations))

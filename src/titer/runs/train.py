@@ -7,15 +7,16 @@ import torch
 
 from titer.data.dataset import Dataset
 from titer.errors import TiterError
-from titer.evaluation.evaluate import evaluate
+from titer.evaluation.evaluate import evaluate_task
+from titer.evaluation.task import EvaluationTask
 from titer.models.registry import model_class
-from titer.runs.overwriting import check_can_create
 from titer.runs.run import Run
 from titer.training.config import Config
 from titer.training.device import choose_device, peak_memory
-from titer.training.layout import CONFIG
+from titer.training.layout import CONFIG, MODEL
 from titer.training.loop import fit
 from titer.training.temperature import fit_temperature
+from titer.training.weights import save_weights
 
 
 def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool = False, resume: bool = False) -> Run:
@@ -34,13 +35,15 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
         The finished run.
 
     Raises:
-        TiterError: ``out`` holds something else, or a run with other settings or data.
+        ConfigError: If the device does not exist, or the settings do not fit the data.
+        TiterError: If ``out`` holds anything that may not be overwritten, or a run to resume with other settings or
+            data; or if training fails.
     """
     if overwrite and resume:
-        raise TiterError("a run is either overwritten or resumed")
+        raise TiterError("a run can be overwritten or resumed, not both")
     device = choose_device(config.training.device)
     torch.manual_seed(config.training.seed)
-    # The model is built first, so that a wrong setting is found before anything is overwritten.
+    # Built before the run is created, so that a wrong setting is found before anything is overwritten.
     model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
     run = _open_or_create(dataset, config, Path(out), overwrite=overwrite, resume=resume)
     if resume and run.is_finished:
@@ -49,14 +52,16 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
     model.prepare(dataset.train, dataset.valid)
     prepared = time.perf_counter() - started
     model.to(device)
+    # Prepared once: all validations, the temperature and the final evaluation use the same history and filter.
+    validation = EvaluationTask(dataset, "valid", device=model.device) if len(dataset.valid) else None
     if model.is_trained_by_gradients:
-        fit(model, dataset, config, run.path)
+        fit(model, dataset, config, run.path, validation=validation)
     else:
-        run.save_model(model)
-    model.temperature = fit_temperature(model, dataset, seed=config.training.seed)
+        save_weights(model, run.path / MODEL)
+    model.temperature = fit_temperature(model, dataset, seed=config.training.seed, validation=validation)
     trained = time.perf_counter() - started
-    if len(dataset.valid):
-        run.record(evaluate(model, dataset, "valid"))
+    if validation is not None:
+        run.record(evaluate_task(model, validation))
     run.write_card()
     times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
     run.finish({**times, **peak_memory(device), "temperature": model.temperature})
@@ -65,11 +70,10 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
 
 def _open_or_create(dataset: Dataset, config: Config, out: Path, *, overwrite: bool, resume: bool) -> Run:
     if not resume or not (out / CONFIG).is_file():
-        check_can_create(out, overwrite=overwrite)
         return Run.create(out, config, dataset, overwrite=overwrite)
     run = Run(out)
     if run.config != config:
-        raise TiterError(f"{out} was begun with other settings; it can only be resumed with the same ones")
+        raise TiterError(f"{out} was started with other settings; resume it with the same ones")
     if run.dataset.checksum != dataset.checksum:
-        raise TiterError(f"{out} was begun on other data")
+        raise TiterError(f"{out} was started with other data; resume it with the same dataset")
     return run

@@ -1,1 +1,1 @@
-"""From a dataset and a configuration to a run directory."""
+"""Training: settings, one loop for every model, checkpoints and the temperature."""

@@ -1,4 +1,4 @@
-"""Which questions make a step."""
+"""The batches of an epoch."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from titer.graph.queries import Queries
 
 
 def shuffled_batches(queries: Queries, size: int, *, by_time: bool) -> list[Tensor]:
-    """Every question once, in random batches of about ``size``; with ``by_time``, each of one time step."""
+    """Return every query once, in random batches of about ``size``; with ``by_time``, each of one time step."""
     device = queries.subject.device
     order = torch.randperm(len(queries)).to(device)
     if not by_time:

@@ -1,4 +1,4 @@
-"""Checkpoints: all that is needed to go on as if nothing had happened, without pickle."""
+"""Checkpoints: the complete state of a training, so that it resumes exactly; no pickle."""
 
 import hashlib
 import json
@@ -21,19 +21,19 @@ KEPT = 2
 
 @dataclass(frozen=True)
 class Progress:
-    """How far training has come."""
+    """The progress of a training."""
 
     epoch: int = 0
     best_mrr: float = -1.0
     best_epoch: int = 0
     log: tuple[dict[str, Any], ...] = ()
-    """One row for every epoch."""
+    """One row for each epoch."""
 
 
 def save_checkpoint(
     folder: Path, model: Model, optimiser: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]
 ) -> None:
-    """Write a checkpoint; the one before is kept in case this one gets damaged."""
+    """Write a checkpoint, and keep the one before in case this one gets damaged."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for name, parameter in model.named_parameters():
         for key, value in optimiser.state.get(parameter, {}).items():
@@ -52,24 +52,24 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, model: Model, optimiser: torch.optim.Optimizer, config: dict[str, Any]
 ) -> tuple[Progress, list[str]]:
-    """Go back to the latest checkpoint that can be read; also says what was wrong with later ones."""
-    complaints = []
+    """Restore the latest readable checkpoint; return the progress, and a message for each damaged later checkpoint."""
+    warnings: list[str] = []
     for path in _checkpoints(folder):
         try:
             tensors, about = _read(path)
         except (RunError, SafetensorError, OSError, ValueError, KeyError) as error:
-            complaints.append(f"{path} is damaged and was passed over: {error}")
+            warnings.append(f"{path} is damaged and was skipped: {error}")
             continue
-        if about["config"] != json.loads(json.dumps(config)):  # JSON makes lists of tuples
-            raise RunError(f"{path} belongs to a run with other settings; it can only go on with the same ones")
+        if about["config"] != json.loads(json.dumps(config)):  # JSON turns tuples into lists
+            raise RunError(f"{path} belongs to a training with other settings; resume it with the same ones")
         _restore(model, optimiser, tensors)
         kept = about["progress"]
-        return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), complaints
-    return Progress(), complaints
+        return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), warnings
+    return Progress(), warnings
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """All checkpoints, the latest first."""
+    """Return all checkpoints, latest first."""
     return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
 
 
@@ -78,7 +78,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         about = json.loads((file.metadata() or {})["titer"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     if _digest(tensors) != about["sha256"]:
-        raise RunError("its checksum does not match")
+        raise RunError("checksum mismatch")
     return tensors, about
 
 
@@ -89,7 +89,7 @@ def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, 
         start = f"optimiser.{name}."
         state = {key[len(start) :]: value for key, value in tensors.items() if key.startswith(start)}
         if state:
-            # Adam counts its steps on the CPU unless a graph of the GPU is to do it.
+            # Adam counts its steps on the CPU, unless the steps are recorded as a CUDA graph.
             on_device = {k: v.to(parameter.device) if v.dim() or parameter.is_cuda else v for k, v in state.items()}
             optimiser.state[parameter] = on_device
     torch.set_rng_state(tensors["random.cpu"])

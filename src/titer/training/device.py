@@ -1,4 +1,4 @@
-"""Which device to compute on."""
+"""The device to compute on."""
 
 import torch
 
@@ -6,22 +6,32 @@ from titer.errors import ConfigError
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device of that name; ``auto`` is a GPU where there is one."""
+    """Return the device of a name.
+
+    Args:
+        name: ``cpu``, ``cuda``, ``cuda:1`` and so on; ``auto`` is a GPU if there is one, else the CPU.
+
+    Returns:
+        The device.
+
+    Raises:
+        ConfigError: If the name is not a device, or the device is not available.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ConfigError(f"there is no device {name!r}; cpu, cuda or auto") from None
+        raise ConfigError(f"unknown device {name!r}; use cpu, cuda, cuda:N or auto") from None
     if device.type not in ("cpu", "cuda"):
-        raise ConfigError(f"titer computes on cpu or cuda, not on {name!r}")
+        raise ConfigError(f"unsupported device {name!r}; use cpu, cuda, cuda:N or auto")
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
         raise ConfigError(f"the device {name!r} is not available on this machine")
     return device
 
 
 def peak_memory(device: torch.device) -> dict[str, float]:
-    """The most memory of a GPU that this process has held at once, as a row of a log; nothing for a CPU."""
+    """Return the peak GPU memory of this process for the training summary; empty for a CPU."""
     if device.type != "cuda":
         return {}
     return {"gpu_gigabytes": round(torch.cuda.max_memory_reserved(device) / 1e9, 3)}

@@ -1,4 +1,4 @@
-"""What the files of a run directory are called."""
+"""The names of the files in a run directory."""
 
 CONFIG = "config.toml"
 MODEL = "model.safetensors"
@@ -9,4 +9,6 @@ CARD = "README.md"
 DATASET = "dataset"
 STORE = "facts.db"
 CURVES = "tensorboard"
-PICTURE = "training.png"
+PICTURE = "training.svg"
+OLD_PICTURE = "training.png"
+"""The name of the picture in runs made before it was an SVG file."""

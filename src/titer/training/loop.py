@@ -1,4 +1,4 @@
-"""Gradient descent: one loop for every model."""
+"""The training loop: gradient descent for every model."""
 
 import math
 import time
@@ -11,7 +11,8 @@ import torch
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import TiterError
-from titer.evaluation.evaluate import evaluate
+from titer.evaluation.evaluate import evaluate_task
+from titer.evaluation.task import EvaluationTask
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
@@ -24,7 +25,9 @@ from titer.training.steps import Stepper, make_stepper
 from titer.training.weights import load_weights, save_weights
 
 
-def fit(model: Model, dataset: Dataset, config: Config, folder: Path) -> None:
+def fit(
+    model: Model, dataset: Dataset, config: Config, folder: Path, *, validation: EvaluationTask | None = None
+) -> None:
     """Train a model by gradient descent and leave it with the weights that did best on the validation split.
 
     The folder receives the log, the best weights and the checkpoints; training resumes from the latest checkpoint.
@@ -34,25 +37,32 @@ def fit(model: Model, dataset: Dataset, config: Config, folder: Path) -> None:
         dataset: Supplies the training and the validation split.
         config: The settings of the run.
         folder: An existing run directory.
+        validation: The validation split prepared for evaluation, if the caller has it already.
+
+    Raises:
+        TiterError: If the loss becomes infinite or NaN.
+        RunError: If the folder has a checkpoint of a training with other settings.
     """
     training = config.training
+    if validation is None and len(dataset.valid):
+        validation = EvaluationTask(dataset, "valid", device=model.device)
     queries, answers = Queries.from_facts(_to_learn(dataset.train, training.recent_steps), dataset.vocabulary)
-    # Each question looks strictly before its own time, so all of train can lie in one history.
+    # Each query sees only facts before its own time, so one history can hold the whole training split.
     history = History(dataset.train, dataset.vocabulary).to(model.device)
     stepper = make_stepper(model, queries, answers, history, training)
     settings = config.to_dict()
-    progress, complaints = load_checkpoint(folder, model, stepper.optimiser, settings)
-    with Reporter(folder, training, progress, complaints) as reporter:
+    progress, warnings = load_checkpoint(folder, model, stepper.optimiser, settings)
+    with Reporter(folder, training, progress, warnings) as reporter:
         for epoch in range(progress.epoch + 1, training.epochs + 1):
-            # Before an epoch and not behind one: a run that had stopped when it was broken off does not begin another.
+            # Checked before an epoch, so that a resumed run that had already stopped does not train another one.
             waited = (progress.epoch - progress.best_epoch) // training.validate_every
-            if training.patience and len(dataset.valid) and waited >= training.patience:
-                reporter.say(f"no new best in {waited} measurements: stopped after epoch {progress.epoch}")
+            if training.patience and validation is not None and waited >= training.patience:
+                reporter.say(f"no improvement in {waited} validations: stopped after epoch {progress.epoch}")
                 break
             row = _train_epoch(model, stepper, epoch, training)
             last = epoch == training.epochs
             if epoch % training.validate_every == 0 or last:
-                progress = _validate(model, dataset, row, epoch, progress, folder)
+                progress = _validate(model, validation, row, epoch, progress, folder)
             progress = replace(progress, epoch=epoch, log=(*progress.log, row))
             if epoch % training.validate_every == 0 or last:
                 save_checkpoint(folder, model, stepper.optimiser, progress, settings)
@@ -63,14 +73,14 @@ def fit(model: Model, dataset: Dataset, config: Config, folder: Path) -> None:
 
 
 def _to_learn(train: Facts, recent_steps: int) -> Facts:
-    """The facts of the last so many steps, or all."""
+    """Return the facts of the last time steps, or all facts for 0."""
     if not recent_steps or len(train) == 0:
         return train
     return train[train.time > train.time.max() - recent_steps]
 
 
 def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingConfig) -> dict[str, Any]:
-    """Look at every training question once. What is random depends on seed and epoch alone."""
+    """Train on every query once. All randomness depends only on the seed and the epoch."""
     started = time.perf_counter()
     torch.manual_seed(config.seed * 1_000_003 + epoch)
     model.train()
@@ -80,10 +90,12 @@ def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingCon
         stepper.set_learning_rate(config.learning_rate_at(epoch, i / len(batches)))
         stepper.step(rows)
     means = stepper.averages()
+    # A replayed CUDA graph changes tensors without raising their versions, by which models recognise stale caches.
+    torch.autograd.graph.increment_version([*model.parameters(), *model.buffers()])
     if not math.isfinite(means["loss"]):
         raise TiterError(
-            f"the loss became {means['loss']} in epoch {epoch}; nothing more can be learned from here. The last good "
-            "checkpoint remains; a smaller learning rate may help"
+            f"the loss became {means['loss']} in epoch {epoch}; training cannot continue. The last checkpoint is kept; "
+            "try a smaller learning rate"
         )
     seconds = time.perf_counter() - started
     speed = len(stepper.queries) / seconds
@@ -91,13 +103,13 @@ def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingCon
 
 
 def _validate(
-    model: Model, dataset: Dataset, row: dict[str, Any], epoch: int, progress: Progress, folder: Path
+    model: Model, validation: EvaluationTask | None, row: dict[str, Any], epoch: int, progress: Progress, folder: Path
 ) -> Progress:
-    """Measure on valid, and keep the weights if they are the best so far."""
-    if len(dataset.valid) == 0:
+    """Evaluate on the validation split, and save the weights if they are the best so far."""
+    if validation is None:
         save_weights(model, folder / MODEL)
         return progress
-    metrics = evaluate(model, dataset, "valid", quiet=True).metrics()
+    metrics = evaluate_task(model, validation, quiet=True).metrics()
     row["valid_mrr"] = metrics.mrr
     row["valid"] = asdict(metrics)
     if metrics.mrr <= progress.best_mrr:

@@ -1,4 +1,4 @@
-"""What training says while it runs: a log, curves for TensorBoard where it is installed, and a line for people."""
+"""Progress reports of a training: a log file, TensorBoard curves if it is installed, and a status line."""
 
 import json
 import sys
@@ -13,18 +13,18 @@ from titer.training.layout import CURVES, LOG
 
 
 class Reporter:
-    """Writes one row for every epoch."""
+    """Reports every epoch to the log file, to TensorBoard and to a terminal."""
 
-    def __init__(self, folder: Path, config: TrainingConfig, progress: Progress, complaints: list[str]):
+    def __init__(self, folder: Path, config: TrainingConfig, progress: Progress, warnings: list[str]):
         self.log, self.config = folder / LOG, config
         self.started, self.first_epoch = time.perf_counter(), progress.epoch
         self.curves = _tensorboard(folder)
         self.is_watched = sys.stderr.isatty()
-        for complaint in complaints:
-            self.say(complaint)
+        for warning in warnings:
+            self.say(warning)
         if progress.epoch:
-            self.say(f"going on after epoch {progress.epoch}")
-        # Rows of epochs that a break undid are written anew.
+            self.say(f"resuming after epoch {progress.epoch}")
+        # The log may have rows of epochs after the checkpoint, which are trained again.
         write_text(self.log, "".join(json.dumps(row) + "\n" for row in progress.log))
 
     def __enter__(self) -> "Reporter":
@@ -37,11 +37,11 @@ class Reporter:
             self.curves.close()
 
     def say(self, text: str) -> None:
-        """A remark, on standard error."""
+        """Print a message on standard error."""
         print(text, file=sys.stderr)
 
     def epoch(self, row: dict[str, Any], progress: Progress) -> None:
-        """Report one epoch."""
+        """Report one finished epoch."""
         with self.log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         for name, value in row.items():
@@ -54,10 +54,10 @@ class Reporter:
     def _line(self, row: dict[str, Any], progress: Progress) -> str:
         done = row["epoch"] - self.first_epoch
         left = (time.perf_counter() - self.started) / done * (self.config.epochs - row["epoch"])
-        parts = [f"epoch {row['epoch']} of {self.config.epochs}", f"{row['queries_per_second']:,} questions/s"]
+        parts = [f"epoch {row['epoch']} of {self.config.epochs}", f"{row['queries_per_second']:,} queries/s"]
         parts += [f"{name} {row[name]:.4f}" for name in ("reward", "loss") if name in row]
         if progress.best_epoch:
-            parts.append(f"best valid MRR {100 * progress.best_mrr:.2f} (epoch {progress.best_epoch})")
+            parts.append(f"best validation MRR {100 * progress.best_mrr:.2f} (epoch {progress.best_epoch})")
         return ", ".join([*parts, f"{left:.0f} s left"])
 
 

@@ -1,41 +1,50 @@
-"""The temperature at which a model is as sure as it is right (Guo et al., ICML 2017)."""
+"""The temperature that calibrates the probabilities of a model (Guo et al., ICML 2017)."""
 
 import numpy as np
 import torch
 
 from titer.data.dataset import Dataset
-from titer.evaluation.calibration import judge, set_aside, top_probability
-from titer.evaluation.evaluate import BATCH_SIZES, past_facts
-from titer.evaluation.protocol import Past
+from titer.evaluation.batching import default_batch_size
+from titer.evaluation.calibration import judge, mask_others, top_probability
+from titer.evaluation.task import EvaluationTask
 from titer.graph.filters import TrueAnswers
-from titer.graph.history import History
-from titer.graph.queries import Queries
 from titer.models.base import Model, evaluating
 
 COARSE, FINE = 4, 60
-"""Temperatures in a decade: those tried first, and those tried around the best of them."""
-MAX_QUESTIONS = 2000
+"""Temperatures per decade: those tried first, and those tried around the best of them."""
+MAX_QUERIES = 2000
 
 
 @torch.inference_mode()
-def fit_temperature(model: Model, dataset: Dataset, *, seed: int = 0) -> float:
-    """The temperature with the smallest Brier score of top answers, on a sample of the validation split.
+def fit_temperature(
+    model: Model, dataset: Dataset, *, seed: int = 0, validation: EvaluationTask | None = None
+) -> float:
+    """Return the temperature with the smallest Brier score of top answers on a sample of the validation split.
 
-    Only the top answer is looked at, since a model may give the true one no probability at whatever temperature.
+    Only the top answer counts, since a model may give the true one no probability at any temperature.
+
+    Args:
+        model: The trained model.
+        dataset: Supplies the validation split; the test split has no influence.
+        seed: Seed of the sample.
+        validation: The validation split prepared for evaluation, if the caller has it already.
+
+    Returns:
+        The temperature; 1 without a validation split.
     """
     if len(dataset.valid) == 0:
         return 1.0
-    history = History(past_facts(dataset, "valid", Past.ROLLING), dataset.vocabulary).to(model.device)
+    task = validation or EvaluationTask(dataset, "valid", device=model.device)
+    # The validation facts alone: those of the test split must not influence training.
     true_answers = TrueAnswers(dataset.valid, dataset.vocabulary).to(model.device)
-    queries, answers = Queries.from_facts(dataset.valid, dataset.vocabulary)
-    sample = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(queries))[:MAX_QUESTIONS]))
-    queries, answers = queries[sample], answers[sample]
+    sample = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(task.queries))[:MAX_QUERIES]))
+    queries, answers = task.queries[sample], task.answers[sample]
 
     def best(temperatures: list[float]) -> float:
         errors = torch.zeros(len(temperatures), dtype=torch.float64)
-        for rows, batch in queries.batches_in_time(BATCH_SIZES.get(model.device.type, 256)):
+        for rows, batch in queries.batches_in_time(default_batch_size(model.device)):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
-            logits = set_aside(model.logits(model.score(batch, history)), true_answers.others(batch, answer))
+            logits = mask_others(model.logits(model.score(batch, task.history)), true_answers.others(batch, answer))
             correct = judge(logits, answer, 1.0).correct.double()
             for place, temperature in enumerate(temperatures):
                 errors[place] += (top_probability(logits, temperature) - correct).square().sum().cpu()

@@ -1,4 +1,4 @@
-"""The weights of a model in a file, without pickle."""
+"""Weight files of models, without pickle."""
 
 from pathlib import Path
 

@@ -31,6 +31,11 @@ def check_partial(settings: object, *names: str) -> None:
     _check(settings, names, lambda value: 0 <= value < 1, "be at least 0 and below 1")
 
 
+def check_at_most(settings: object, limit: float, *names: str) -> None:
+    """Check that values do not exceed a limit."""
+    _check(settings, names, lambda value: value <= limit, f"be at most {limit}")
+
+
 def check_one_of(settings: object, name: str, known: Iterable[str]) -> None:
     """A choice."""
     known = list(known)
@@ -38,7 +43,8 @@ def check_one_of(settings: object, name: str, known: Iterable[str]) -> None:
 
 
 def _check(settings: object, names: Iterable[str], holds: Callable[[Any], bool], what: str) -> None:
+    table = getattr(settings, "TABLE", "model")
     for name in names:
         value = getattr(settings, name)
         if not holds(value):
-            raise ConfigError(f"model.{name} must {what}, not {value!r}")
+            raise ConfigError(f"{table}.{name} must {what}, not {value!r}")

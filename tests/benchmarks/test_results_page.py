@@ -1,4 +1,4 @@
-"""The page of benchmark results is rendered from the files of results, and from nothing else."""
+"""The page of benchmark results is rendered from the result files only."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
 
 @pytest.fixture
 def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The program, writing into a folder of its own."""
+    """The script, writing into a temporary folder."""
     specification = importlib.util.spec_from_file_location("render", BENCHMARKS / "render.py")
     assert specification is not None
     assert specification.loader is not None
@@ -37,7 +37,7 @@ def result(label: str, value: float, seed: int = 0, **more: Any) -> dict[str, An
         "metrics": metrics,
         "conventions": {"paper": metrics, "realistic": metrics},
         "entities": {"unseen": dict.fromkeys(METRICS, value / 2)},
-        "hardware": "an abacus",
+        "hardware": "a computer",
         "seconds": {"training": 7.0},
         "command": f"titer reproduce {label}",
         **more,
@@ -67,15 +67,15 @@ def test_the_main_table_has_the_papers_figures_beside_ours_and_no_row_without_re
     assert len(found) == 4
 
 
-def test_notes_stand_with_the_label_of_their_result(render: ModuleType):
+def test_notes_have_the_label_of_their_result(render: ModuleType):
     rows = {"renet/wiki": [result("renet/wiki", 0.1, note="ran out of time")], "titer/wiki": [result("titer/wiki", 1)]}
     assert render.notes(rows) == ["- renet/wiki: ran out of time"]
 
 
-def test_every_result_has_its_command_and_what_it_took(render: ModuleType):
+def test_every_result_has_its_command_and_its_cost(render: ModuleType):
     rows = {"renet/wiki": [result("renet/wiki", 0.5, gpu_gigabytes=4.52)], "titer/wiki": [result("titer/wiki", 0.6)]}
     found = render.commands(rows)
-    took = ["50.00", "an abacus", "7", "4.5 GB", "`titer reproduce renet/wiki`"]
+    took = ["50.00", "a computer", "7", "4.5 GB", "`titer reproduce renet/wiki`"]
     assert cells(found, "renet/wiki, seed 0")[1:] == took
     assert cells(found, "titer/wiki, seed 0")[4] == "–"
 

@@ -1,4 +1,4 @@
-"""Whoever asks a model leaves it as it was found, also when something goes wrong."""
+"""Evaluation runs a model in evaluation mode and restores its mode afterwards, also after an error."""
 
 from collections.abc import Callable
 
@@ -15,8 +15,8 @@ from titer.models.base import Evidence, Model
 from titer.models.recurrency import Recurrency
 from titer.training.temperature import fit_temperature
 
-Ask = Callable[[Model, SmallWorld], object]
-ASKERS: dict[str, Ask] = {
+Evaluate = Callable[[Model, SmallWorld], object]
+EVALUATIONS: dict[str, Evaluate] = {
     "evaluate": lambda model, world: evaluate(model, world.dataset, "valid", quiet=True),
     "evaluate_planted": evaluate_planted,
     "faithfulness": lambda model, world: faithfulness(model, world.dataset, questions=5),
@@ -24,33 +24,35 @@ ASKERS: dict[str, Ask] = {
 }
 
 
-class Watched(Recurrency):
-    """Remembers whether it was in training whenever it was asked, and fails where it is told to."""
+class Recording(Recurrency):
+    """Records its mode at every call, and fails at a given method."""
 
     def __init__(self, world: SmallWorld, fails_at: str = ""):
         super().__init__(world.dataset.vocabulary, world.dataset.axis)
         self.modes: set[bool] = set()
         self.fails_at = fails_at
 
-    def _asked(self, what: str) -> None:
+    def _record(self, what: str) -> None:
         self.modes.add(self.training)
         if what == self.fails_at:
-            raise RuntimeError("the model cannot bear this")
+            raise RuntimeError("the model fails here")
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        self._asked("score")
+        self._record("score")
         return super().score(queries, history)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        self._asked("explain")
+        self._record("explain")
         return super().explain(query, answer, history, limit)
 
 
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("ask", ASKERS.values(), ids=ASKERS)
-def test_a_model_is_asked_outside_of_training_and_left_as_it_was_found(world: SmallWorld, ask: Ask, training: bool):
-    model = Watched(world).train(training)
-    ask(model, world)
+@pytest.mark.parametrize("run", EVALUATIONS.values(), ids=EVALUATIONS)
+def test_a_model_is_scored_in_evaluation_mode_and_its_mode_is_restored(
+    world: SmallWorld, run: Evaluate, training: bool
+):
+    model = Recording(world).train(training)
+    run(model, world)
     assert model.modes == {False}
     assert model.training == training
 
@@ -65,8 +67,8 @@ def test_a_model_is_asked_outside_of_training_and_left_as_it_was_found(world: Sm
         ("fit_temperature", "score"),
     ],
 )
-def test_a_model_that_fails_is_left_as_it_was_found(world: SmallWorld, name: str, fails_at: str):
-    model = Watched(world, fails_at).train()
-    with pytest.raises(RuntimeError, match="cannot bear"):
-        ASKERS[name](model, world)
+def test_the_mode_is_restored_after_an_error(world: SmallWorld, name: str, fails_at: str):
+    model = Recording(world, fails_at).train()
+    with pytest.raises(RuntimeError, match="fails here"):
+        EVALUATIONS[name](model, world)
     assert model.training

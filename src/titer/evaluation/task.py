@@ -1,0 +1,82 @@
+"""A split prepared for evaluation: the indexes that every evaluation of it shares."""
+
+from functools import cached_property
+
+import torch
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.errors import TiterError
+from titer.evaluation.protocol import Past, Protocol
+from titer.graph.filters import Filter, TrueAnswers
+from titer.graph.history import History
+from titer.graph.queries import Queries
+
+
+class EvaluationTask:
+    """The queries of one split, their answers, the history and the filter of a protocol, on one device.
+
+    Building the history and its derived indexes takes longer than scoring a small split. Code that evaluates the same
+    split repeatedly, such as a training with a validation after each epoch, builds one task and reuses it.
+
+    Args:
+        dataset: The dataset to evaluate on.
+        split: ``train``, ``valid`` or ``test``.
+        protocol: How to rank; the default is the convention ``realistic``.
+        device: Where the models to evaluate keep their parameters.
+
+    Raises:
+        DataError: If the split is unknown or empty.
+        TiterError: If the protocol freezes the history after the beginning of the split.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        split: str = "test",
+        protocol: Protocol | None = None,
+        device: torch.device | str = "cpu",
+    ):
+        self.dataset, self.split = dataset, split
+        self.protocol = protocol or Protocol()
+        self.device = torch.device(device)
+        self.queries, self.answers = Queries.from_facts(dataset.split(split), dataset.vocabulary)
+        self.history = History(past_facts(dataset, split, self.protocol.past), dataset.vocabulary).to(self.device)
+
+    @cached_property
+    def true_answers(self) -> TrueAnswers:
+        """The known answers that the protocol's filter removes from a ranking."""
+        return TrueAnswers(self.dataset.facts, self.dataset.vocabulary, self.protocol.filter).to(self.device)
+
+    @cached_property
+    def true_at_time(self) -> TrueAnswers:
+        """The answers that are true at the time of a query, whichever filter ranks them.
+
+        Calibration uses these: the probability of an answer does not depend on the filter of a ranking.
+        """
+        if self.protocol.filter is Filter.TIME_AWARE:
+            return self.true_answers
+        return TrueAnswers(self.dataset.facts, self.dataset.vocabulary).to(self.device)
+
+
+def past_facts(dataset: Dataset, split: str, past: Past) -> Facts:
+    """Return the facts that the history of a split may contain.
+
+    A query still sees only the facts strictly before its own time.
+
+    Args:
+        dataset: The dataset.
+        split: The split that is evaluated.
+        past: Which facts the queries may look back on.
+
+    Returns:
+        The facts of all splits up to the last one that ``past`` allows.
+
+    Raises:
+        TiterError: If a frozen history would include the evaluated split.
+    """
+    until = {Past.FROZEN_AT_TRAIN: "train", Past.FROZEN_AT_VALID: "valid", Past.ROLLING: split}[past]
+    names = list(dataset.splits)
+    if past is not Past.ROLLING and names.index(until) >= names.index(split):
+        raise TiterError(f"a {past} history would include the {split} split itself; use a rolling history")
+    return Facts.concatenate(*(dataset.splits[name] for name in names[: names.index(until) + 1]))
