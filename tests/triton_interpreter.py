@@ -39,20 +39,22 @@ needs_interpreter = pytest.mark.skipif(not HAS_TRITON or IS_INTERPRETER, reason=
 def run_interpreted(file: Path, expression: str) -> None:
     """Run tests of a file in a new pytest process with Triton's interpreter, and fail if one fails or is skipped.
 
+    The process reads neither the configuration nor ``conftest.py``, so that it needs no plugin of pytest.
+
     Args:
-        file: The file with the tests.
+        file: The file with the tests, which use no fixture of another file.
         expression: Selects the tests, as pytest's option ``-k`` does.
     """
-    sources = [str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
-    environment = {
-        **os.environ,
+    # The settings of a surrounding pytest process, such as a worker of pytest-xdist, are not for this one.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment |= {
         "TRITON_INTERPRET": "1",
-        "CUDA_VISIBLE_DEVICES": "",  # the interpreter is to be tried where there is no GPU
-        "PYTHONPATH": os.pathsep.join(filter(None, sources)),
+        "CUDA_VISIBLE_DEVICES": "",  # the interpreter must also work where there is no GPU
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH", "")]),
     }
-    # The variables of a surrounding pytest-xdist worker are not for this process.
-    environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file), "-k", expression]
+    plain = ["-c", os.devnull, "--rootdir", str(TESTS), "--noconftest", "--import-mode=importlib"]
+    command = [sys.executable, "-m", "pytest", "-q", *plain, "-p", "no:cacheprovider", str(file), "-k", expression]
     result = subprocess.run(command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, check=False)
     summary = result.stdout.strip().rpartition("\n")[2]
     assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
