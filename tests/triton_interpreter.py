@@ -51,6 +51,7 @@ def run_interpreted(file: Path, expression: str) -> None:
         "TRITON_INTERPRET": "1",
         "CUDA_VISIBLE_DEVICES": "",  # the interpreter must also work where there is no GPU
         "OMP_NUM_THREADS": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONPATH": os.pathsep.join([str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH", "")]),
     }
     plain = ["-c", os.devnull, "--rootdir", str(TESTS), "--noconftest", "--import-mode=importlib"]
