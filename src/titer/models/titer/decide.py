@@ -79,11 +79,18 @@ def score_actions(candidates: Candidates, scoring: Scoring, *, weighted: bool) -
 
 
 def reference_decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
-    """Draw from π = softmax(φ): the largest of log π plus independent Gumbel noise is a sample."""
-    log_pi = torch.log_softmax(score_actions(candidates, scoring, weighted=weighted).phi, dim=1)
-    choice = (log_pi.detach() + noise).argmax(dim=1)
-    entropy = -(log_pi.exp() * log_pi.masked_fill(~candidates.mask, 0)).sum(dim=1)
-    return Decision(choice, log_pi.gather(1, choice[:, None])[:, 0], entropy)
+    """Draw an action of each walk from π = softmax(φ), on any device.
+
+    The action with the largest log π plus independent Gumbel noise is a sample from π. A walk without any action gets
+    choice 0 with log π and entropy 0, and no gradient.
+    """
+    phi = score_actions(candidates, scoring, weighted=weighted).phi
+    # A row of -inf alone would become NaN, and so would the gradients of the tables that all walks share.
+    log_pi = torch.log_softmax(phi.masked_fill(~candidates.mask.any(dim=1, keepdim=True), 0.0), dim=1)
+    finite = log_pi.masked_fill(~candidates.mask, 0)
+    choice = (log_pi.detach().masked_fill(~candidates.mask, -math.inf) + noise).argmax(dim=1)
+    entropy = -(log_pi.exp() * finite).sum(dim=1)
+    return Decision(choice, finite.gather(1, choice[:, None])[:, 0], entropy)
 
 
 def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:

@@ -139,7 +139,9 @@ class _Decide(torch.autograd.Function):
         noise: Tensor,
         *parts: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
+        # The kernels compute addresses from shapes alone.
         parts = tuple(part.contiguous() for part in parts)
+        rows, relations, lags, mask, noise = (part.contiguous() for part in (rows, relations, lags, mask, noise))
         entity, relation, encoding = parts[3:6]
         num_walks, num_actions = rows.shape
         constants = {

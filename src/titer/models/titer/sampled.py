@@ -24,7 +24,7 @@ def sampled_dots(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
 
 def reference_sampled_dots(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
     """The same, gathered and multiplied: what the other versions are tested against."""
-    gathered = table.index_select(0, rows.flatten()).view(*rows.shape, -1)  # (walks, candidates, dim)
+    gathered = table.index_select(0, rows.flatten()).view(*rows.shape, table.shape[1])  # (walks, candidates, dim)
     return (gathered @ x[:, :, None])[..., 0]
 
 
@@ -50,7 +50,7 @@ class _SampledDots(torch.autograd.Function):
 
             return *sampled_triton.backward(x, table, rows, gradient), None
         if x.is_cuda or x.dtype != torch.float32:
-            gathered = table.index_select(0, rows.flatten()).view(*rows.shape, -1)
+            gathered = table.index_select(0, rows.flatten()).view(*rows.shape, table.shape[1])
             of_x = (gradient[:, None] @ gathered)[:, 0]
         else:
             of_x = torch.sparse.mm(_sparse(rows, gradient.flatten(), len(table)), table)

@@ -71,7 +71,9 @@ def backward(x: Tensor, table: Tensor, rows: Tensor, gradient: Tensor) -> tuple[
     x, table, rows = x.contiguous(), table.contiguous(), rows.contiguous()
     of_x, of_table = torch.empty_like(x), torch.zeros_like(table)
     block = triton.next_power_of_2(x.shape[1])
-    if rows.numel():
+    if not rows.numel():
+        of_x.zero_()
+    else:
         _backward_kernel[(len(rows),)](
             x, table, rows, gradient, of_x, of_table, rows.shape[1], x.shape[1], block, 32, num_warps=4
         )
