@@ -33,7 +33,7 @@ ABLATIONS = {
 MIXTURE = {
     "path_mixture/icews14": "the path mixture",
     "path_mixture/icews14-no-direct": "without past facts between subject and answer",
-    "path_mixture/icews14-no-two-steps": "without paths over two facts of any relation",
+    "path_mixture/icews14-no-two-hops": "without paths over two facts of any relation",
     "path_mixture/icews14-no-same-relation": "without paths that end in the question's relation",
     "path_mixture/icews14-no-trust": "without the factor that weighs all paths to an answer",
     "path_mixture/icews14-no-prior": "without embeddings (and so without names)",

@@ -16,7 +16,8 @@ from titer.data.vocabulary import Vocabulary
 from titer.evaluation.evaluate import evaluate
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Model
+from titer.models.base import Model
+from titer.models.evidence import Edge
 from titer.models.registry import model_class
 from titer.runs.run import Run
 from titer.runs.train import train
@@ -115,7 +116,7 @@ class ModelCase:
         talks, aldoria = old.relation_ids["hold talks with"], old.entity_ids["Aldoria"]
         # Often enough for a model that only samples walks, or keeps few of them, to come across it.
         added = Facts.from_rows([(aldoria, talks, newcomer, last + day) for day in range(1, 21)])
-        history = History(world_data.facts, old).extended(added, grown)
+        history = History(world_data.facts, old).including(added, grown)
         queries = Queries(torch.tensor([aldoria, newcomer]), torch.tensor([talks, talks]), torch.full((2,), last + 21))
         with torch.inference_mode():
             scores = model.score(queries, history)

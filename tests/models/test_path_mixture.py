@@ -13,7 +13,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge
+from titer.models.evidence import Edge
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import PathMixture
@@ -66,7 +66,7 @@ def fit_of(model: PathMixture) -> Fit:
     return only.prior.fit
 
 
-KINDS = ("direct", "two_steps", "same_relation", "trust", "prior")
+KINDS = ("direct", "two_hops", "same_relation", "trust", "prior")
 
 
 @given(
@@ -89,7 +89,7 @@ def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, m
 
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
 def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: int):
-    model = mixture(graph, two_steps=False, same_relation=False, trust=False)
+    model = mixture(graph, two_hops=False, same_relation=False, trust=False)
     only = model.mixtures[0]
     assert isinstance(only, Mixture)
     history = History(graph.facts, graph.vocabulary)
@@ -116,7 +116,7 @@ def test_shares_sum_to_one_also_where_everything_is_all_but_impossible(graph: Gr
             for name in ("second_bias", "bias"):
                 if hasattr(kind, name):
                     getattr(kind, name).weight.sub_(60)
-        only.prior.usual.never.weight.fill_(-200)
+        only.prior.frequency.never.weight.fill_(-200)
     history = History(graph.facts, graph.vocabulary)
     query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
     with torch.inference_mode():
@@ -134,7 +134,7 @@ def found_paths(model: PathMixture, query: Queries, graph: Graph) -> set[tuple[E
 
 
 @given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
-def test_all_paths_of_two_steps_vote(graph: Graph, time: int, seed: int):
+def test_all_paths_of_two_hops_vote(graph: Graph, time: int, seed: int):
     model = mixture(graph, direct=False, same_relation=False, first_edges=40, second_edges=40)
     subject = seed % graph.vocabulary.num_entities
     edges = [Edge(*edge) for edge in directed_edges(graph.facts.before(time), graph.vocabulary)]
@@ -149,7 +149,7 @@ def test_all_paths_of_two_steps_vote(graph: Graph, time: int, seed: int):
 
 @given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
 def test_paths_of_the_same_relation_go_over_the_latest_facts_of_their_kind(graph: Graph, time: int, seed: int):
-    model = mixture(graph, direct=False, two_steps=False, first_edges=40, same_edges=40)
+    model = mixture(graph, direct=False, two_hops=False, first_edges=40, same_edges=40)
     subject = seed % graph.vocabulary.num_entities
     relation = seed % graph.vocabulary.num_directed_relations
     edges = sorted(directed_edges(graph.facts.before(time), graph.vocabulary), key=lambda edge: edge[3])
@@ -181,14 +181,14 @@ def test_each_kind_of_path_reaches_what_only_it_can_reach():
     query = Queries.one(0, 0, 5)
 
     def lengths(answer: int, **kinds: bool) -> set[int]:
-        settings = {**SMALL, "two_steps": False, "same_relation": False, **kinds}
+        settings = {**SMALL, "two_hops": False, "same_relation": False, **kinds}
         model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**settings)).eval()
         return {len(item.path) for item in model.explain(query, answer, history, 100) if item.path}
 
     with torch.inference_mode():
         assert lengths(1) == {1}
         assert lengths(2) == set()
-        assert lengths(2, two_steps=True) == {2}
+        assert lengths(2, two_hops=True) == {2}
         assert lengths(4) == set()
         assert 3 in lengths(4, same_relation=True)
         assert lengths(1, direct=False) == set()
@@ -298,7 +298,7 @@ def test_a_past_fact_weighs_what_the_formula_says():
             parameter.normal_()
     asked, past = torch.cartesian_prod(torch.arange(4), torch.arange(4)).unbind(dim=1)
     for r, other, found in zip(asked.tolist(), past.tolist(), direct.coefficients(asked, past), strict=True):
-        weight = direct.pair.weight[r, other] + direct.asked.weight[r] + direct.past.weight[other]
+        weight = direct.pair.weight[r, other] + direct.query.weight[r] + direct.past.weight[other]
         if r == other:
             weight = weight + direct.same + direct.same_at
         torch.testing.assert_close(found, weight.exp())

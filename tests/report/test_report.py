@@ -13,7 +13,7 @@ from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.drawing.elements import el, table
 from titer.errors import TiterError
-from titer.models.base import Edge, Evidence
+from titer.models.evidence import Edge, Evidence
 from titer.report.report import write_report
 from titer.report.timeline import LEFT, draw_evidence
 from titer.runs.run import Run

@@ -9,7 +9,7 @@ import torch
 from titer.errors import TiterError
 from titer.forecasting.forecast import DatedFact
 from titer.forecasting.question import When
-from titer.models.base import Edge
+from titer.models.evidence import Edge
 
 if TYPE_CHECKING:
     from titer.forecasting.forecaster import Forecaster

@@ -20,8 +20,9 @@ from titer.forecasting.what_if import AnyFact, Change, WhatIf, compare
 from titer.forecasting.wording.sentences import sentence
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Evidence, Model
+from titer.models.base import Model
 from titer.models.common.evidence import grouped_evidence
+from titer.models.evidence import Edge, Evidence
 from titer.runs.run import Run
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from titer.forecasting.names import simplified
 from titer.forecasting.question import Question
 from titer.forecasting.scoring import Scored
 from titer.graph.history import History
-from titer.models.base import Edge
+from titer.models.evidence import Edge
 
 if TYPE_CHECKING:
     from titer.forecasting.forecaster import Forecaster

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.drawing.elements import el
-from titer.models.base import Edge, Evidence
+from titer.models.evidence import Edge, Evidence
 
 WIDTH, LANE, LEFT, RIGHT, TOP = 760, 46, 204, 40, 26
 BULGE = 20

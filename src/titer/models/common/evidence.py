@@ -1,4 +1,4 @@
-"""Evidence of one kind, taken together: twelve earlier meetings, the last three days ago."""
+"""Groups of similar evidence, such as twelve meetings of the same two entities."""
 
 import sys
 from collections.abc import Iterable
@@ -6,23 +6,24 @@ from dataclasses import replace
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Evidence, Model
+from titer.models.base import Model
+from titer.models.evidence import Evidence
 
 ALL = sys.maxsize
-"""More evidence than there can be."""
+"""A limit that no amount of evidence reaches."""
 
 
 def grouped(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """One piece of evidence for all paths that differ only in their dates: the latest, with the share of all of them.
+    """Merge the evidence of all paths that differ only in their times, strongest group first.
 
-    The strongest groups come first. Shares and counts sum to what they were; evidence without a path is told apart by
-    its note.
+    A group has the path of its latest member, and the sums of the shares and counts of all its members. Evidence
+    without a path is grouped by its note.
     """
     groups: dict[tuple[object, ...], list[Evidence]] = {}
     for item in evidence:
-        steps = tuple((edge.relation, edge.object) for edge in item.path)
-        groups.setdefault((steps, item.note), []).append(item)
-    together = [
+        hops = tuple((edge.relation, edge.object) for edge in item.path)
+        groups.setdefault((hops, item.note), []).append(item)
+    merged = [
         replace(
             max(group, key=_times),
             share=sum(item.share for item in group),
@@ -30,14 +31,14 @@ def grouped(evidence: Iterable[Evidence]) -> list[Evidence]:
         )
         for group in groups.values()
     ]
-    return sorted(together, key=lambda item: item.share, reverse=True)
+    return sorted(merged, key=lambda item: item.share, reverse=True)
 
 
 def grouped_evidence(model: Model, query: Queries, answer: int, history: History, limit: int) -> list[Evidence]:
-    """The strongest groups of all evidence that a model has for one answer to one question."""
+    """Return the strongest groups of all evidence that a model has for one answer to one query."""
     return grouped(model.explain(query, answer, history, ALL))[:limit]
 
 
 def _times(item: Evidence) -> tuple[int, ...]:
-    """What makes a path later than another of its kind: the first step that differs."""
+    """Return the times of a path; the first hop that differs decides which of two paths is later."""
     return tuple(edge.time for edge in item.path)
