@@ -60,8 +60,8 @@ class PairIndex:
         self.series_relation = kinds % self.num_relations
         self.series_object = kinds // self.num_relations % self.num_entities
         self.series_subject = kinds // self.num_relations // self.num_entities
-        everyone = torch.arange(self.num_entities + 1, device=key.device)
-        self.first_series = torch.searchsorted(self.series_subject, everyone)
+        entities = torch.arange(self.num_entities + 1, device=key.device)
+        self.first_series = torch.searchsorted(self.series_subject, entities)
         # A repeated fact is one event: all counts here are of facts, not of rows of the data.
         event = torch.unique((series << TIME_BITS) + elapsed)
         series, elapsed = event >> TIME_BITS, event & LAST_STEP

@@ -46,8 +46,8 @@ class Model(nn.Module, ABC):
     ``explain``.
 
     All parameters and persistent buffers are saved with a run and loaded again, so the results of ``prepare`` belong in
-    buffers. A model sees past facts only through the ``History`` that it is given. All methods of a history take a
-    time and return facts before that time only, which keeps facts of the future out of a forecast.
+    buffers. A model sees past facts only through the ``History`` that it is given. Its look-ups take a time and return
+    only facts before it, which keeps facts of the future out of a forecast.
 
     Attributes:
         name: The name by which configurations and commands refer to the model. Required.
