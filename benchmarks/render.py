@@ -33,7 +33,7 @@ ABLATIONS = {
 MIXTURE = {
     "path_mixture/icews14": "the path mixture",
     "path_mixture/icews14-no-direct": "without direct past facts between subject and answer",
-    "path_mixture/icews14-no-two-steps": "without paths of two hops of any relation",
+    "path_mixture/icews14-no-two-hops": "without paths of two hops of any relation",
     "path_mixture/icews14-no-same-relation": "without paths that end in the query's relation",
     "path_mixture/icews14-no-trust": "without the factor that weights all paths to an answer",
     "path_mixture/icews14-no-prior": "without embeddings (and so without names)",

@@ -1,4 +1,4 @@
-"""What torch builds while something runs."""
+"""A record of the memory that PyTorch operations allocate."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Built(TorchDispatchMode):
-    """A context that notes the bytes of every tensor that is computed in it; views cost nothing."""
+    """A context that records the bytes of every tensor computed in it, views excepted."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sizes: list[int] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        """Run an operation, and note what it gives unless it is a view or was there before."""
+        """Run an operation, and record the sizes of its results unless they share memory with its arguments."""
         found = func(*args, **(kwargs or {}))
         known = {given.untyped_storage().data_ptr() for given in args if isinstance(given, Tensor)}
         for made in found if isinstance(found, tuple | list) else (found,):

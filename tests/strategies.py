@@ -21,7 +21,7 @@ class Graph:
 
 @st.composite
 def graphs(draw: st.DrawFn, max_facts: int = 40) -> Graph:
-    """A few entities and many facts, so that ties, repetitions, self-loops and lonely entities all occur."""
+    """A few entities and many facts, so that ties, repetitions, self-loops and isolated entities all occur."""
     num_entities = draw(st.integers(1, MAX_ENTITIES))
     num_relations = draw(st.integers(1, MAX_RELATIONS))
     entity, relation = st.integers(0, num_entities - 1), st.integers(0, num_relations - 1)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.question import Question
     from titer.graph.history import History
-    from titer.models.base import Evidence, Model, Queries
+    from titer.graph.queries import Queries
+    from titer.models.base import Model
+    from titer.models.evidence import Evidence
     from titer.models.registry import register
     from titer.runs.run import Run
     from titer.runs.train import train
@@ -29,13 +31,13 @@ __version__ = "0.1.0"
 _HOME = {
     "Dataset": "titer.data.dataset",
     "Evaluation": "titer.evaluation.evaluate",
-    "Evidence": "titer.models.base",
+    "Evidence": "titer.models.evidence",
     "Facts": "titer.data.facts",
     "Forecaster": "titer.forecasting.forecaster",
     "History": "titer.graph.history",
     "Model": "titer.models.base",
     "Protocol": "titer.evaluation.protocol",
-    "Queries": "titer.models.base",
+    "Queries": "titer.graph.queries",
     "Question": "titer.forecasting.question",
     "Run": "titer.runs.run",
     "TimeAxis": "titer.data.time_axis",

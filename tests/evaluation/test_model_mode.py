@@ -11,7 +11,8 @@ from titer.evaluation.faithfulness import faithfulness
 from titer.evaluation.planted import evaluate_planted
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Evidence, Model
+from titer.models.base import Model
+from titer.models.evidence import Evidence
 from titer.models.recurrency import Recurrency
 from titer.training.temperature import fit_temperature
 

@@ -8,7 +8,8 @@ from titer.data.small_world import SmallWorld
 from titer.evaluation.planted import PlantedResult, evaluate_planted, share_of_causes_found
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Evidence, Model
+from titer.models.base import Model
+from titer.models.evidence import Edge, Evidence
 from titer.models.registry import model_class
 
 PLANTED = ["chain", "consequence", "latecomer", "recurring"]

@@ -10,7 +10,7 @@ from titer.data.time_axis import TimeAxis
 from titer.forecasting.evidence import ALL, grouped, grouped_evidence
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Evidence
+from titer.models.evidence import Edge, Evidence
 from titer.models.registry import model_class
 from titer.training.config import Config
 
@@ -43,11 +43,11 @@ def test_twelve_meetings_are_one_group():
     meetings = [Evidence((Edge(0, 0, 1, day),), 1 / 32) for day in range(12)]
     other = Evidence((Edge(0, 1, 1, 5),), 0.25)
     usual = Evidence((), 0.375, "usual")
-    together = Evidence((Edge(0, 0, 1, 11),), 0.375, count=12)
-    assert grouped([other, *meetings, usual]) == [together, usual, other]
+    merged = Evidence((Edge(0, 0, 1, 11),), 0.375, count=12)
+    assert grouped([other, *meetings, usual]) == [merged, usual, other]
 
 
-class TestEveryModel:
+class TestModels:
     settings: ClassVar = {
         "recurrency": {},
         "random_walk": {},

@@ -36,7 +36,7 @@ def test_true_answers_are_those_of_the_facts_each_once(kind: Filter, graph: Grap
 
 
 @given(graph=graphs())
-def test_the_others_are_all_true_answers_but_the_one_asked_for(graph: Graph):
+def test_the_others_are_all_true_answers_except_the_given_one(graph: Graph):
     queries, answers = Queries.from_facts(graph.facts, graph.vocabulary)
     true_answers = TrueAnswers(graph.facts, graph.vocabulary)
     true = set(zip(*(column.tolist() for column in true_answers.of(queries)), strict=True))

@@ -1,4 +1,3 @@
-import math
 from collections import Counter
 from types import SimpleNamespace
 
@@ -11,40 +10,8 @@ from strategies import LAST_TIME, Graph, graphs
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
-from titer.graph.decayed_counts import HORIZONS, DecayedCounts, features, no_features
 from titer.graph.history import History
 from titer.graph.pair_index import PairIndex
-
-events = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=40)
-
-
-class TestDecayedCounts:
-    @given(events=events, now=st.integers(0, 14))
-    def test_faded_counts_are_the_sum_over_all_events_before(self, events, now):
-        group, elapsed = (torch.tensor([e[i] for e in events], dtype=torch.int64) for i in (0, 1))
-        counts_of_series = DecayedCounts(group, elapsed)
-        event, exists = counts_of_series.last(torch.arange(5), now)
-        for g in range(5):
-            past = [t for h, t in events if h == g and t < now]
-            assert bool(exists[g]) == bool(past)
-            if past:
-                found = counts_of_series.counts_at(event[g : g + 1], now)[0].tolist()
-                wanted = [sum(math.exp(-(now - t - 1) / horizon) for t in past) for horizon in HORIZONS]
-                assert found == pytest.approx(wanted, rel=1e-4, abs=1e-6)
-                assert float(counts_of_series.number[event[g]]) == len(past)
-
-    @given(events=events, now=st.integers(0, 14))
-    def test_features_are_finite_and_those_of_nothing_where_nothing_was(self, events, now):
-        counts_of_series = DecayedCounts(*(torch.tensor([e[i] for e in events], dtype=torch.int64) for i in (0, 1)))
-        found, exists = counts_of_series.features_of(torch.arange(5), now)
-        assert bool(found.isfinite().all())
-        assert torch.equal(found[~exists], no_features(found.device).expand(int((~exists).sum()), -1))
-
-    def test_more_and_later_events_have_larger_features(self):
-        once, twice = torch.ones(1, len(HORIZONS)), torch.full((1, len(HORIZONS)), 2.0)
-        one, two = torch.ones(1), torch.full((1,), 2.0)
-        assert bool((features(twice, two, one)[0, :-1] > features(once, one, one)[0, :-1]).all())
-        assert features(once, one, two)[0, -1] > features(once, one, one)[0, -1]
 
 
 def past_edges(graph: Graph, time: int) -> set[tuple[int, int, int, int]]:
@@ -56,16 +23,16 @@ def past_edges(graph: Graph, time: int) -> set[tuple[int, int, int, int]]:
 
 class TestPairIndex:
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
-    def test_series_are_all_that_was_ever_said_before(self, graph: Graph, time: int):
+    def test_series_are_all_different_facts_before_the_time(self, graph: Graph, time: int):
         history = History(graph.facts, graph.vocabulary)
         elapsed = max(time - history.first_time, 0)
-        everyone = torch.arange(graph.vocabulary.num_entities)
-        found = PairIndex(history).series_before(everyone, elapsed)
+        entities = torch.arange(graph.vocabulary.num_entities)
+        found = PairIndex(history).series_before(entities, elapsed)
         got = Counter(zip(found.row.tolist(), found.relation.tolist(), found.object.tolist(), strict=True))
         assert got == Counter({(s, r, o) for s, r, o, _ in past_edges(graph, time)})
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
-    def test_answers_are_counted_whoever_the_subject(self, graph: Graph, time: int):
+    def test_answers_are_counted_for_all_subjects_together(self, graph: Graph, time: int):
         history = History(graph.facts, graph.vocabulary)
         pair_index, elapsed = PairIndex(history), max(time - history.first_time, 0)
         row, answer, event = pair_index.answers_before(torch.arange(graph.vocabulary.num_directed_relations), elapsed)
@@ -74,21 +41,21 @@ class TestPairIndex:
         assert got == Counter((r, o) for _, r, o, _ in past_edges(graph, time))
 
     @given(graph=graphs(), times=st.lists(st.integers(0, LAST_TIME + 2), min_size=1, max_size=4))
-    def test_each_pair_has_all_answers_it_ever_had_before_its_own_moment(self, graph: Graph, times: list[int]):
+    def test_each_pair_has_all_answers_before_its_own_time(self, graph: Graph, times: list[int]):
         history = History(graph.facts, graph.vocabulary)
-        asked = [
+        queries = [
             (subject, relation, time)
             for subject in range(graph.vocabulary.num_entities)
             for relation in range(graph.vocabulary.num_directed_relations)
             for time in times
         ]
-        subject, relation, elapsed = torch.tensor(asked).T
+        subject, relation, elapsed = torch.tensor(queries).T
         row, answer = PairIndex(history).answers_ever(subject, relation, elapsed)
         edges = past_edges(graph, history.first_time + LAST_TIME + 3)
         assert sorted(zip(row.tolist(), answer.tolist(), strict=True)) == sorted(
             (row, answer)
-            for row, (s, r, moment) in enumerate(asked)
-            for answer in {o for s2, r2, o, t in edges if (s2, r2) == (s, r) and t - history.first_time < moment}
+            for row, (s, r, before) in enumerate(queries)
+            for answer in {o for s2, r2, o, t in edges if (s2, r2) == (s, r) and t - history.first_time < before}
         )
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), limit=st.integers(1, 4))
@@ -115,7 +82,7 @@ class TestPairIndex:
                 assert sorted(got.values(), reverse=True)[: len(expected)] == expected
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
-    def test_facts_between_two_are_all_of_them(self, graph: Graph, time: int):
+    def test_facts_between_two_entities_are_complete(self, graph: Graph, time: int):
         history = History(graph.facts, graph.vocabulary)
         pair_index, elapsed = PairIndex(history), max(time - history.first_time, 0)
         edges = past_edges(graph, time)
@@ -125,7 +92,7 @@ class TestPairIndex:
                 got = Counter(zip(relation.tolist(), (time - age).tolist(), strict=True))
                 assert got == Counter((r, t) for a, r, b, t in edges if (a, b) == (s, o))
 
-    def test_more_pairs_than_there_are_numbers_for_are_refused(self, monkeypatch: pytest.MonkeyPatch):
+    def test_more_pairs_than_a_key_can_hold_are_rejected(self, monkeypatch: pytest.MonkeyPatch):
         history = History(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)]), Vocabulary.numbered(2, 1))
         size = SimpleNamespace(num_entities=1 << 16, num_directed_relations=(1 << 15) - 1)
         monkeypatch.setattr(history, "vocabulary", size)

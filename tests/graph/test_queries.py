@@ -6,7 +6,7 @@ from titer.graph.queries import Queries
 
 
 @given(times=st.lists(st.integers(-3, 5), max_size=40), size=st.integers(1, 12))
-def test_batches_in_time_have_every_question_once_and_keep_moments_together(times: list[int], size: int):
+def test_batches_in_time_have_every_query_once_and_keep_time_steps_together(times: list[int], size: int):
     number = torch.arange(len(times))
     queries = Queries(number, number, torch.tensor(times, dtype=torch.int64))
     batches = list(queries.batches_in_time(size))
@@ -16,5 +16,5 @@ def test_batches_in_time_have_every_question_once_and_keep_moments_together(time
     order = [time for _, batch in batches for time in batch.time.tolist()]
     assert order == sorted(order)
     for time in set(times):
-        holders = [batch for _, batch in batches if time in batch.time.tolist()]
-        assert len(holders) == -(-times.count(time) // size)
+        parts = [batch for _, batch in batches if time in batch.time.tolist()]
+        assert len(parts) == -(-times.count(time) // size)

@@ -12,11 +12,11 @@ SEGMENTED = st.lists(
 
 
 def columns(pairs: list[tuple[int, float]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Values, and the segment of each."""
+    """The values, and the segment of each."""
     return torch.tensor([value for _, value in pairs]), torch.tensor([s for s, _ in pairs], dtype=torch.int64)
 
 
-def test_ranges_are_laid_end_to_end():
+def test_ranges_are_concatenated():
     owner, position = spread(torch.tensor([5, 3, 9]), torch.tensor([7, 3, 10]))
     assert owner.tolist() == [0, 0, 2]
     assert position.tolist() == [5, 6, 9]
@@ -31,14 +31,14 @@ def test_a_segment_softmax_is_a_softmax_of_each_segment(pairs):
         torch.testing.assert_close(found[inside], values[inside].softmax(dim=0))
 
 
-def test_its_gradient_is_that_of_a_softmax():
+def test_the_gradient_of_a_segment_softmax_is_that_of_a_softmax():
     values = torch.randn(6, dtype=torch.float64, requires_grad=True)
     segment = torch.tensor([1, 0, 1, 1, 3, 0])
     assert torch.autograd.gradcheck(lambda values: segment_softmax(values, segment, NUM_SEGMENTS), values)
 
 
 @given(SEGMENTED, st.integers(1, 4))
-def test_the_largest_of_each_segment_come_first_and_of_equals_the_first(pairs, count: int):
+def test_the_largest_values_of_each_segment_come_first_and_ties_in_order(pairs, count: int):
     values, segment = columns(pairs)
     expected = [
         place
@@ -51,6 +51,6 @@ def test_the_largest_of_each_segment_come_first_and_of_equals_the_first(pairs, c
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_of_nothing_there_is_no_largest(count: int):
+def test_empty_segments_have_no_largest_value(count: int):
     nothing = torch.empty(0)
     assert len(largest_of_each(nothing, nothing.long(), 0, count)) == 0

@@ -13,8 +13,8 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge
 from titer.models.cygnet import GENERATED, CyGNet, CyGNetConfig
+from titer.models.evidence import Edge
 
 
 class TestCyGNet(ModelCase):

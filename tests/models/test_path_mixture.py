@@ -1,3 +1,4 @@
+import math
 from typing import Any, ClassVar
 
 import pytest
@@ -11,9 +12,10 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
+from titer.graph.decayed_counts import HORIZONS
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge
+from titer.models.evidence import Edge
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import PathMixture
@@ -44,14 +46,14 @@ class TestSeveralMembers(ModelCase):
 def mixture(graph: Graph, **settings) -> PathMixture:
     torch.manual_seed(0)
     model = PathMixture(graph.vocabulary, TimeAxis(), PathMixtureConfig(**{**SMALL, **settings})).eval()
-    with torch.no_grad():  # weights that are all alike would hide which is used where
+    with torch.no_grad():  # equal weights would hide a mix-up
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     return model
 
 
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
-def test_scores_are_logarithms_of_probabilities(graph: Graph, time: int, seed: int):
+def test_scores_are_log_probabilities(graph: Graph, time: int, seed: int):
     model = mixture(graph, members=2)
     query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
     with torch.inference_mode():
@@ -66,7 +68,7 @@ def fit_of(model: PathMixture) -> Fit:
     return only.prior.fit
 
 
-KINDS = ("direct", "two_steps", "same_relation", "trust", "prior")
+KINDS = ("direct", "two_hops", "same_relation", "trust", "prior")
 
 
 @given(
@@ -89,34 +91,34 @@ def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, m
 
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
 def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: int):
-    model = mixture(graph, two_steps=False, same_relation=False, trust=False)
+    model = mixture(graph, two_hops=False, same_relation=False, trust=False)
     only = model.mixtures[0]
     assert isinstance(only, Mixture)
     history = History(graph.facts, graph.vocabulary)
-    everyone = torch.arange(graph.vocabulary.num_entities)
+    entities = torch.arange(graph.vocabulary.num_entities)
     with torch.inference_mode():
-        asked = QueryBatch(everyone, torch.zeros_like(everyone), time, history)
-        found = only(asked, torch.ones(len(everyone), dtype=torch.bool)).paths
-        for s in everyone.tolist():
-            one = QueryBatch(everyone[s : s + 1], torch.zeros(1, dtype=torch.int64), time, history)
-            for o in everyone.tolist():
+        batch = QueryBatch(entities, torch.zeros_like(entities), time, history)
+        found = only(batch, torch.ones(len(entities), dtype=torch.bool)).paths
+        for s in entities.tolist():
+            one = QueryBatch(entities[s : s + 1], torch.zeros(1, dtype=torch.int64), time, history)
+            for o in entities.tolist():
                 (single,) = model._direct(only, one, o)
                 assert float(found[s, o]) == pytest.approx(float(single.weight.sum()), rel=1e-3, abs=1e-6)
 
 
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
-def test_shares_sum_to_one_also_where_everything_is_all_but_impossible(graph: Graph, time: int, seed: int):
+def test_shares_sum_to_one_for_very_small_weights(graph: Graph, time: int, seed: int):
     model = mixture(graph)
     only = model.mixtures[0]
     assert isinstance(only, Mixture)
-    with torch.no_grad():  # paths below what is added to their sum, answers below what a probability can hold
+    with torch.no_grad():  # path weights below TINY, and priors that underflow
         assert only.direct is not None
         only.direct.pair.weight.sub_(60)
         for kind in only.longer:
             for name in ("second_bias", "bias"):
                 if hasattr(kind, name):
                     getattr(kind, name).weight.sub_(60)
-        only.prior.usual.never.weight.fill_(-200)
+        only.prior.frequency.never.weight.fill_(-200)
     history = History(graph.facts, graph.vocabulary)
     query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
     with torch.inference_mode():
@@ -127,29 +129,29 @@ def test_shares_sum_to_one_also_where_everything_is_all_but_impossible(graph: Gr
 
 def found_paths(model: PathMixture, query: Queries, graph: Graph) -> set[tuple[Edge, ...]]:
     """The paths of all evidence for all answers."""
-    history, everyone = History(graph.facts, graph.vocabulary), range(graph.vocabulary.num_entities)
+    history, entities = History(graph.facts, graph.vocabulary), range(graph.vocabulary.num_entities)
     with torch.inference_mode():
-        evidence = [item for answer in everyone for item in model.explain(query, answer, history, 1_000_000)]
+        evidence = [item for answer in entities for item in model.explain(query, answer, history, 1_000_000)]
     return {item.path for item in evidence if item.path}
 
 
 @given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
-def test_all_paths_of_two_steps_vote(graph: Graph, time: int, seed: int):
+def test_all_paths_of_two_hops_count(graph: Graph, time: int, seed: int):
     model = mixture(graph, direct=False, same_relation=False, first_edges=40, second_edges=40)
     subject = seed % graph.vocabulary.num_entities
     edges = [Edge(*edge) for edge in directed_edges(graph.facts.before(time), graph.vocabulary)]
-    wanted = {
+    expected = {
         (first, second)
         for first in edges
         for second in edges
         if first.subject == subject and second.subject == first.object and second.object != subject
     }
-    assert found_paths(model, Queries.one(subject, 0, time), graph) == wanted
+    assert found_paths(model, Queries.one(subject, 0, time), graph) == expected
 
 
 @given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
-def test_paths_of_the_same_relation_go_over_the_latest_facts_of_their_kind(graph: Graph, time: int, seed: int):
-    model = mixture(graph, direct=False, two_steps=False, first_edges=40, same_edges=40)
+def test_paths_of_the_same_relation_use_the_latest_fact_of_each_series(graph: Graph, time: int, seed: int):
+    model = mixture(graph, direct=False, two_hops=False, first_edges=40, same_edges=40)
     subject = seed % graph.vocabulary.num_entities
     relation = seed % graph.vocabulary.num_directed_relations
     edges = sorted(directed_edges(graph.facts.before(time), graph.vocabulary), key=lambda edge: edge[3])
@@ -174,39 +176,61 @@ def test_paths_of_the_same_relation_go_over_the_latest_facts_of_their_kind(graph
 
 
 def test_each_kind_of_path_reaches_what_only_it_can_reach():
-    # 0 —0→ 1 —1→ 2: two steps.  0 —0→ 1 ←0— 3 —0→ 4: three steps of one relation.
+    # 0 —0→ 1 —1→ 2: two hops.  0 —0→ 1 ←0— 3 —0→ 4: three hops of one relation.
     vocabulary = Vocabulary.numbered(5, 2)
     facts = Facts.from_rows([(0, 0, 1, 1), (1, 1, 2, 1), (3, 0, 1, 2), (3, 0, 4, 2)])
     history = History(facts, vocabulary)
     query = Queries.one(0, 0, 5)
 
     def lengths(answer: int, **kinds: bool) -> set[int]:
-        settings = {**SMALL, "two_steps": False, "same_relation": False, **kinds}
+        settings = {**SMALL, "two_hops": False, "same_relation": False, **kinds}
         model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**settings)).eval()
         return {len(item.path) for item in model.explain(query, answer, history, 100) if item.path}
 
     with torch.inference_mode():
         assert lengths(1) == {1}
         assert lengths(2) == set()
-        assert lengths(2, two_steps=True) == {2}
+        assert lengths(2, two_hops=True) == {2}
         assert lengths(4) == set()
         assert 3 in lengths(4, same_relation=True)
         assert lengths(1, direct=False) == set()
 
 
-def test_an_entity_that_came_after_training_is_an_answer_like_any_other():
-    old = Vocabulary.numbered(3, 1)
-    model = PathMixture(old, TimeAxis(), PathMixtureConfig(**SMALL)).eval()
-    new = Vocabulary.numbered(4, 1)
-    history = History(Facts.from_rows([(0, 0, 1, 1), (0, 0, 3, 2)]), new)
+def test_the_first_hops_of_a_batch_are_looked_up_once(monkeypatch: pytest.MonkeyPatch):
+    vocabulary = Vocabulary.numbered(5, 2)
+    history = History(Facts.from_rows([(0, 0, 1, 1), (1, 1, 2, 1), (3, 0, 1, 2), (3, 0, 4, 2)]), vocabulary)
+    model = mixture(Graph(Facts.empty(), vocabulary), members=2, prior=False)
+    subjects: list[list[int]] = []
+    latest = History.latest
+
+    def recorded(self: History, entity: torch.Tensor, *rest: Any, **options: Any) -> Any:
+        subjects.append(entity.tolist())
+        return latest(self, entity, *rest, **options)
+
+    monkeypatch.setattr(History, "latest", recorded)
     with torch.inference_mode():
-        scores = model.score(Queries.one(0, 0, 3), history)
-        evidence = model.explain(Queries.one(0, 0, 3), 3, history)
-    assert scores.shape == (1, 4)
-    assert [(edge.object, edge.time) for edge in evidence[0].path] == [(3, 2)] or not evidence[0].path
+        model.score(Queries.one(3, 0, 5), history)
+    assert subjects.count([3]) == 1  # for both kinds of paths that begin with them, of both members
 
 
-def test_other_true_answers_of_the_moment_do_not_count_against_an_answer():
+def test_the_evidence_for_an_unseen_entity_is_its_fact_and_the_prior():
+    settings = PathMixtureConfig(**SMALL, trust=False)
+    model = PathMixture(Vocabulary.numbered(3, 1), TimeAxis(), settings).eval()
+    history = History(Facts.from_rows([(0, 0, 1, 1), (0, 0, 3, 2)]), Vocabulary.numbered(4, 1))
+    query = Queries.one(0, 0, 3)
+    with torch.inference_mode():
+        evidence = model.explain(query, 3, history)
+        weights = model.mixtures[0](QueryBatch(query.subject, query.relation, 3, history), model.trained)
+    prior = math.exp(float(weights.prior[0, 3]))
+    # A fact of the query's relation, one time step old: with the initial weights, it counts 1 at each horizon.
+    direct = float(len(HORIZONS))
+    shares = {item.path: item.share for item in evidence}
+    assert shares == pytest.approx(
+        {(Edge(0, 0, 3, 2),): direct / (direct + prior), (): prior / (direct + prior)}, rel=1e-4
+    )
+
+
+def test_other_true_answers_are_excluded_from_the_loss():
     vocabulary = Vocabulary.numbered(4, 1)
     both = Facts.from_rows([(0, 0, 1, 1), (0, 0, 1, 2), (0, 0, 2, 2)])
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, label_smoothing=0.0)).eval()
@@ -223,34 +247,34 @@ def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
     model = mixture(graph, members=2)
     history, query = History(graph.facts, graph.vocabulary), Queries.one(0, 0, time)
     with torch.inference_mode():
-        asked = QueryBatch(query.subject, query.relation, time, history)
-        each = [member(asked, model.trained).log_probability().exp() for member in model.mixtures]
+        batch = QueryBatch(query.subject, query.relation, time, history)
+        each = [member(batch, model.trained).log_probability().exp() for member in model.mixtures]
         torch.testing.assert_close(model.score(query, history).exp(), (each[0] + each[1]) / 2)
 
 
 @given(graph=graphs(), seed=st.integers(0, 9))
-def test_embeddings_of_the_untrained_change_nothing(graph: Graph, seed: int):
-    stranger = seed % graph.vocabulary.num_entities
-    everyone = torch.arange(graph.vocabulary.num_entities)
-    query = Queries(everyone, torch.zeros_like(everyone), torch.full_like(everyone, LAST_TIME))
+def test_embeddings_of_unseen_entities_are_not_used(graph: Graph, seed: int):
+    unseen = seed % graph.vocabulary.num_entities
+    entities = torch.arange(graph.vocabulary.num_entities)
+    query = Queries(entities, torch.zeros_like(entities), torch.full_like(entities, LAST_TIME))
     history = History(graph.facts, graph.vocabulary)
     model = mixture(graph)
-    model.trained[stranger] = False
+    model.trained[unseen] = False
     with torch.no_grad():
         before = model.score(query, history)
-        fit_of(model).entity.weight[stranger] += 1
+        fit_of(model).entity.weight[unseen] += 1
         torch.testing.assert_close(model.score(query, history), before)
 
 
 @pytest.mark.parametrize(("kind", "part"), [("direct", "direct"), ("trust", "trust"), ("prior", "prior.fit")])
-def test_what_is_left_out_has_no_parameters(kind: str, part: str):
+def test_a_part_that_is_switched_off_has_no_parameters(kind: str, part: str):
     graph = Graph(Facts.empty(), Vocabulary.numbered(4, 2))
     names = {name for name, _ in mixture(graph).named_parameters() if f".{part}." in name}
     assert names
     assert not names & {name for name, _ in mixture(graph, **{kind: False}).named_parameters()}
 
 
-def test_questions_of_several_moments_can_be_learned_from_together():
+def test_a_training_batch_may_have_several_time_steps():
     vocabulary = Vocabulary.numbered(4, 1)
     facts = Facts.from_rows([(0, 0, 1, 1), (1, 0, 2, 1), (0, 0, 2, 2), (0, 0, 3, 3), (2, 0, 1, 3)])
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL)).eval()
@@ -263,7 +287,7 @@ def test_questions_of_several_moments_can_be_learned_from_together():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_smoothed_labels_leave_a_share_of_the_answer_to_all_entities(smoothing: float):
+def test_label_smoothing_spreads_a_share_over_all_entities(smoothing: float):
     facts = Facts.from_rows([(0, 0, 1, 0), (1, 1, 2, 1), (0, 0, 3, 2), (3, 1, 4, 3)])
     graph = Graph(facts, Vocabulary.numbered(5, 2))
     model, history = mixture(graph, label_smoothing=smoothing), History(facts, graph.vocabulary)
@@ -277,28 +301,28 @@ def test_smoothed_labels_leave_a_share_of_the_answer_to_all_entities(smoothing: 
     torch.testing.assert_close(loss, -(labels * log_probability).sum())
 
 
-def test_training_hides_some_entities():
+def test_entity_dropout_zeroes_some_embeddings_in_training():
     vocabulary = Vocabulary.numbered(100, 1)
     history = History(Facts.from_rows([(i, 0, (i + 1) % 100, 0) for i in range(100)]), vocabulary)
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, names=False, entity_dropout=0.5))
-    asked = QueryBatch(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
+    batch = QueryBatch(torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), 1, history)
     fit = fit_of(model)
     usable = torch.ones(100, dtype=torch.bool)
     torch.manual_seed(0)
-    hidden = (fit.train()._embeddings(asked, usable) == 0).all(dim=1).sum()
-    assert 30 < int(hidden) < 70
-    assert not bool((fit.eval()._embeddings(asked, usable) == 0).all(dim=1).any())
+    zeroed = (fit.train()._embeddings(batch, usable) == 0).all(dim=1).sum()
+    assert 30 < int(zeroed) < 70
+    assert not bool((fit.eval()._embeddings(batch, usable) == 0).all(dim=1).any())
 
 
-def test_a_past_fact_weighs_what_the_formula_says():
+def test_the_weight_of_a_past_fact_follows_the_formula():
     torch.manual_seed(0)
     direct = Direct(4)
     with torch.no_grad():
         for parameter in direct.parameters():
             parameter.normal_()
-    asked, past = torch.cartesian_prod(torch.arange(4), torch.arange(4)).unbind(dim=1)
-    for r, other, found in zip(asked.tolist(), past.tolist(), direct.coefficients(asked, past), strict=True):
-        weight = direct.pair.weight[r, other] + direct.asked.weight[r] + direct.past.weight[other]
+    query, past = torch.cartesian_prod(torch.arange(4), torch.arange(4)).unbind(dim=1)
+    for r, other, found in zip(query.tolist(), past.tolist(), direct.coefficients(query, past), strict=True):
+        weight = direct.pair.weight[r, other] + direct.query.weight[r] + direct.past.weight[other]
         if r == other:
             weight = weight + direct.same + direct.same_at
         torch.testing.assert_close(found, weight.exp())
@@ -307,11 +331,11 @@ def test_a_past_fact_weighs_what_the_formula_says():
 @given(graph=graphs(), time=st.integers(0, LAST_TIME))
 def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, time: int):
     fit = fit_of(mixture(graph, names=False, state_edges=3))
-    history, everyone = History(graph.facts, graph.vocabulary), torch.arange(graph.vocabulary.num_entities)
-    asked = QueryBatch(everyone[:1], everyone[:1], time, history)
-    edges = history.latest(everyone, torch.full_like(everyone, time), 3)
+    history, entities = History(graph.facts, graph.vocabulary), torch.arange(graph.vocabulary.num_entities)
+    batch = QueryBatch(entities[:1], entities[:1], time, history)
+    edges = history.latest(entities, torch.full_like(entities, time), 3)
     with torch.inference_mode():
-        _, states, _ = fit.describe(asked, torch.ones_like(everyone, dtype=torch.bool))
+        _, states, _ = fit.describe(batch, torch.ones_like(entities, dtype=torch.bool))
         for entity, state in enumerate(states):
             known = edges.mask[entity]
             each = fit.entity(edges.object[entity][known]) + fit.relation(edges.relation[entity][known])
@@ -326,7 +350,7 @@ def test_a_function_of_age_goes_through_its_knots():
 
 
 @pytest.mark.parametrize("settings", [{"members": 0}, {"dim": 0}, {"dropout": 1.0}, {"label_smoothing": -0.1}])
-def test_impossible_settings_are_refused(settings):
+def test_invalid_settings_are_rejected(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
         PathMixtureConfig(**settings)
 
@@ -338,7 +362,7 @@ def test_a_name_has_words_and_phrases():
 
 
 def named(*names: str, **settings) -> tuple[PathMixture, Vocabulary]:
-    """A model that was trained on facts between all but the last of these."""
+    """A model prepared with facts between all but the last of the entities."""
     vocabulary = Vocabulary(names, ["meet"])
     torch.manual_seed(0)
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**{**SMALL, **settings})).eval()
@@ -346,25 +370,25 @@ def named(*names: str, **settings) -> tuple[PathMixture, Vocabulary]:
     return model, vocabulary
 
 
-def test_what_training_never_saw_is_known_by_the_words_that_it_did_see():
+def test_an_unseen_entity_has_the_embeddings_of_the_known_words_in_its_name():
     model, vocabulary = named("Police (Chad)", "Army (Chad)", "Police (Mali)", "Army (Mali)")
-    said = fit_of(model).names
-    assert said is not None
-    police_chad, army_chad, police_mali, army_mali = said(vocabulary)
+    names_part = fit_of(model).names
+    assert names_part is not None
+    police_chad, army_chad, police_mali, army_mali = names_part(vocabulary)
     torch.testing.assert_close(army_mali - police_mali, army_chad - police_chad)
     assert bool((army_mali != 0).any())
 
 
-def test_words_that_training_never_saw_say_nothing():
+def test_words_that_do_not_occur_in_training_have_no_embedding():
     model, vocabulary = named("Police (Chad)", "Army (Chad)", "Opposition")
-    said = fit_of(model).names
-    assert said is not None
-    assert bool((said(vocabulary)[2] == 0).all())
-    grown = Vocabulary([*vocabulary.entities, "Army (Niger)", "Fishermen"], vocabulary.relations)
-    assert [bool((row != 0).any()) for row in said(grown)[3:]] == [True, False]
+    names_part = fit_of(model).names
+    assert names_part is not None
+    assert bool((names_part(vocabulary)[2] == 0).all())
+    larger = Vocabulary([*vocabulary.entities, "Army (Niger)", "Fishermen"], vocabulary.relations)
+    assert [bool((row != 0).any()) for row in names_part(larger)[3:]] == [True, False]
 
 
-def test_without_names_it_does_not_matter_what_anybody_is_called():
+def test_without_names_the_scores_do_not_depend_on_them():
     history = Facts.from_rows([(0, 0, 1, 0), (1, 0, 2, 1)])
     scores = []
     for names in (("Police (Chad)", "Army (Chad)", "Chad"), ("a", "b", "c")):
@@ -374,7 +398,7 @@ def test_without_names_it_does_not_matter_what_anybody_is_called():
     assert torch.equal(*scores)
 
 
-def test_a_model_that_was_asked_can_still_be_trained():
+def test_a_model_can_be_trained_after_scoring_in_inference_mode():
     model, vocabulary = named("Police (Chad)", "Army (Chad)", "Chad")
     facts = Facts.from_rows([(0, 0, 1, 0), (1, 0, 2, 1)])
     history = History(facts, vocabulary)

@@ -15,7 +15,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge
+from titer.models.evidence import Edge
 from titer.models.xerte.attention import Attention, TimeEncoding
 from titer.models.xerte.config import XERTEConfig
 from titer.models.xerte.model import XERTE

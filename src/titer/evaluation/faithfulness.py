@@ -20,7 +20,8 @@ from titer.evaluation.task import EvaluationTask
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Model, evaluating
+from titer.models.base import Model, evaluating
+from titer.models.evidence import Edge
 from titer.progress import track
 
 MAX_EVIDENCE = 1000

@@ -37,7 +37,7 @@ class Size:
         per_step = None
         if copy.is_trained_by_gradients:
             walked = multiply_adds(lambda: copy.training_step(queries, answers, history))
-            per_step = round(walked / BATCH_SIZE / copy.steps_per_question)
+            per_step = round(walked / BATCH_SIZE / copy.hops_per_query)
         copy.eval()
         return cls(
             parameters=sum(parameter.numel() for parameter in copy.parameters()),

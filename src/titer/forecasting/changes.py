@@ -12,7 +12,7 @@ from titer.forecasting.fact_input import AnyFact, FactInput
 from titer.forecasting.names import simplified
 from titer.forecasting.predictor import Predictor
 from titer.graph.history import History
-from titer.models.base import Edge
+from titer.models.evidence import Edge
 
 MAX_SUGGESTIONS = 5
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Evidence, Model
+from titer.models.base import Model
+from titer.models.evidence import Evidence
 
 ALL = sys.maxsize
 """A limit that no amount of evidence exceeds."""

@@ -17,7 +17,8 @@ from titer.forecasting.scoring import Scored, score
 from titer.forecasting.wording.describe import horizon, no_history_caution, past_fact, relation_share
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
-from titer.models.base import UNREACHED, Edge, Model
+from titer.models.base import UNREACHED, Model
+from titer.models.evidence import Edge
 
 
 class EncodedQuestion(NamedTuple):

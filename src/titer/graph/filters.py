@@ -1,4 +1,4 @@
-"""Which other answers are true as well, and so must not count against a forecast."""
+"""The true answers of queries, to exclude them from rankings."""
 
 from enum import StrEnum
 
@@ -14,10 +14,10 @@ from titer.graph.ragged import spread
 
 
 class Filter(StrEnum):
-    """Which true answers, other than the one asked for, are taken out of the ranking."""
+    """Which other true answers are excluded when an answer is ranked."""
 
     TIME_AWARE = "time-aware"
-    """Those that are true at the question's own time."""
+    """Those that are true at the time of the query."""
     STATIC = "static"
     """Those that are true at any time."""
     RAW = "raw"
@@ -25,7 +25,16 @@ class Filter(StrEnum):
 
 
 class TrueAnswers:
-    """The known answers of every question, by (subject, relation, time) or, for the static filter, at any time."""
+    """The true answers of every query, by (subject, relation, time), or by (subject, relation) for the static filter.
+
+    Args:
+        facts: All facts that count as true.
+        vocabulary: The vocabulary of the facts.
+        filter: Which facts make an answer true. With ``Filter.RAW``, no query has a true answer.
+
+    Raises:
+        DataError: There are too many combinations of entity, relation and time step for the index.
+    """
 
     def __init__(self, facts: Facts, vocabulary: Vocabulary, filter: Filter = Filter.TIME_AWARE):
         self.filter = filter
@@ -33,11 +42,11 @@ class TrueAnswers:
         self.first_time = int(facts.time.min()) if len(facts) else 0
         self.num_steps = int(facts.time.max()) - self.first_time + 1 if len(facts) else 1
         if vocabulary.num_entities * self.num_relations * self.num_steps >= 1 << 63:
-            raise DataError("entities x relations x steps is too large for the filter; use a coarser time unit")
+            raise DataError("entities x relations x time steps is too large for the filter; use a coarser time unit")
         queries, answers = Queries.from_facts(facts, vocabulary)
         if filter is Filter.RAW:
             queries, answers = queries[:0], answers[:0]
-        # Each answer once: a fact that is repeated must not be taken out of a ranking twice.
+        # Each answer once: a repeated fact must not be excluded from a ranking twice.
         key, answer = self._key(queries).numpy(), answers.numpy()
         order = np.lexsort((answer, key))
         key, answer = key[order], answer[order]
@@ -54,19 +63,19 @@ class TrueAnswers:
         return torch.where(known, pair * self.num_steps + elapsed, -1)
 
     def of(self, queries: Queries) -> tuple[Tensor, Tensor]:
-        """Pairs (row of the query, true answer), laid end to end."""
+        """Return the pairs (row of a query, true answer) as two tensors, ordered by row."""
         key = self._key(queries)
         row, position = spread(torch.searchsorted(self.key, key), torch.searchsorted(self.key, key, right=True))
         return row, self.answer[position]
 
     def others(self, queries: Queries, answers: Tensor) -> tuple[Tensor, Tensor]:
-        """Pairs (row of the query, answer) that are true beside the one asked for."""
+        """Return the pairs (row of a query, true answer) as ``of`` does, without the given answers."""
         row, answer = self.of(queries)
         other = (answer != answers[row]).nonzero()[:, 0]
         return row[other], answer[other]
 
     def to(self, device: torch.device | str) -> "TrueAnswers":
-        """The same index on another device."""
+        """Return the same index on another device."""
         moved = object.__new__(TrueAnswers)
         moved.__dict__.update(self.__dict__)
         moved.key, moved.answer = self.key.to(device), self.answer.to(device)

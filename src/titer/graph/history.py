@@ -1,4 +1,4 @@
-"""The past of every entity, ready to be asked for in batches."""
+"""The facts of every entity in order of time, with look-ups for batches of entities."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,42 +20,79 @@ if TYPE_CHECKING:
     from titer.graph.popularity import Popularity
     from titer.graph.snapshots import Snapshots
 
-# A key is the entity in the upper bits and the time since the first fact in the lower ones.
+# A key has the entity in its upper bits, and the time steps since the first fact in the lower ones.
 TIME_BITS = MAX_STEPS.bit_length() - 1
 LAST_STEP = MAX_STEPS - 1
 DERIVED = ("popularity", "pair_index", "snapshots")
-"""What is computed from a history when first asked for, where the history then lives."""
+"""Cached indexes, which are not copied to another device: they are built there when first used."""
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges of a batch of entities, latest first. Places without an edge hold the padding ids and time 0."""
+    """The latest edges of a batch of entities, latest first, padded to the same number.
 
-    relation: Tensor  # (batch, limit) directed
-    object: Tensor  # (batch, limit)
-    time: Tensor  # (batch, limit)
-    mask: Tensor  # (batch, limit) where there is an edge
+    All tensors have the shape ``(batch, limit)``.
+
+    Attributes:
+        relation: Ids of directed relations; ``vocabulary.relation_padding`` where there is no edge.
+        object: Ids of the entities at the other end; ``vocabulary.entity_padding`` where there is no edge.
+        time: Time steps; 0 where there is no edge.
+        mask: True where there is an edge.
+    """
+
+    relation: Tensor
+    object: Tensor
+    time: Tensor
+    mask: Tensor
 
 
 @dataclass(frozen=True)
 class AllEdges:
-    """All edges of a batch of entities, laid end to end; within one entity in order of time."""
+    """Edges of a batch of entities, concatenated; those of one entity in order of time.
 
-    row: Tensor  # (edges,) which entity of the batch
-    relation: Tensor  # (edges,) directed
-    object: Tensor  # (edges,)
-    time: Tensor  # (edges,)
+    All tensors have the shape ``(edges,)``.
+
+    Attributes:
+        row: Position in the batch of the entity that the edge belongs to.
+        relation: Ids of directed relations.
+        object: Ids of the entities at the other end.
+        time: Time steps.
+    """
+
+    row: Tensor
+    relation: Tensor
+    object: Tensor
+    time: Tensor
 
 
 class History:
-    """Facts in both directions, sorted by entity and time.
+    """The edges of every entity, sorted by time.
 
-    A history may hold facts of any time: every question names the time before which it wants to know, and
-    nothing at or after that time comes back. Edges of one entity and one step keep the order of their facts.
-    Sixteen bytes a directed edge, and eight an entity.
+    Every fact (subject, relation, object, time) is stored as two directed edges: one of the subject, and one of the
+    object with the inverse relation. A history may contain facts of any time. Every look-up takes a time and returns
+    only edges before it, so one history serves queries of different times. Edges of one entity and one time step keep
+    the order of their facts.
+
+    A history does not change; ``including`` and ``without`` return new ones. It takes 16 bytes per directed edge and 8
+    per entity.
+
+    Attributes:
+        vocabulary: The entities and relations that the ids belong to.
+        first_time: Time step of the earliest fact; 0 if there are no facts.
+        last_time: Time step of the latest fact; None if there are no facts.
+        max_edges: Number of edges of the entity that has most.
     """
 
     def __init__(self, facts: Facts, vocabulary: Vocabulary):
+        """Index some facts.
+
+        Args:
+            facts: The facts, in any order.
+            vocabulary: The vocabulary that their ids belong to.
+
+        Raises:
+            DataError: An id is not in the vocabulary, or the facts span too many time steps.
+        """
         self.vocabulary = vocabulary
         self.first_time = int(facts.time.min()) if len(facts) else 0
         self.last_time = int(facts.time.max()) if len(facts) else None
@@ -63,37 +100,44 @@ class History:
         self._keep(key, relation, object)
 
     def _keep(self, key: Tensor, relation: Tensor, object: Tensor) -> None:
-        """Take sorted edges, and put the edge that stands for none behind them."""
+        """Store sorted edges, followed by one padding edge."""
         self.key = torch.cat([key, key.new_tensor([torch.iinfo(torch.int64).max])])
         self.relation = torch.cat([relation, relation.new_tensor([self.vocabulary.relation_padding])])
         self.object = torch.cat([object, object.new_tensor([self.vocabulary.entity_padding])])
         entities = torch.arange(self.vocabulary.num_entities + 1, device=key.device)
-        # The padding entity has a place too, with nothing in it, so that it can be asked about like any other.
+        # The padding entity has an offset too, and no edges, so that look-ups accept it.
         self.offsets = torch.searchsorted(self.key, entities << TIME_BITS)  # (num_entities + 1,)
         self.max_edges = int(self.offsets.diff().max()) if len(self.offsets) > 1 else 0
 
     @property
     def num_edges(self) -> int:
-        """Directed edges: two for every fact."""
+        """Number of directed edges: two for every fact."""
         return len(self.key) - 1
 
     @property
     def num_steps(self) -> int:
-        """Steps from the first fact to the last, both counted."""
+        """Number of time steps from the first fact to the last, both included."""
         return (self.last_time - self.first_time + 1) if self.last_time is not None else 1
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the index."""
+        """Memory of the index in bytes, without the cached indexes derived from it."""
         return sum(t.element_size() * len(t) for t in (self.key, self.relation, self.object, self.offsets))
 
     @property
     def device(self) -> torch.device:
-        """Where the index lives."""
+        """The device that the index is on."""
         return self.key.device
 
     def to(self, device: torch.device | str) -> "History":
-        """The same history on another device."""
+        """Return this history on another device.
+
+        Args:
+            device: The device to copy the index to.
+
+        Returns:
+            A copy, or this history if it is on the device already.
+        """
         if torch.device(device) == self.device:
             return self
         moved = object.__new__(History)
@@ -103,7 +147,17 @@ class History:
         return moved
 
     def latest(self, entity: Tensor, before: Tensor, limit: int, *, inclusive: bool = False) -> Edges:
-        """The ``limit`` latest edges of each entity strictly before each time (or up to it, if inclusive)."""
+        """Return the latest edges of each entity before its time.
+
+        Args:
+            entity: Entity ids; the padding entity is allowed and has no edges. Shape ``(batch,)``.
+            before: A time for each entity. Shape ``(batch,)``.
+            limit: Maximum number of edges per entity.
+            inclusive: Whether edges at the time itself are returned too.
+
+        Returns:
+            The edges, latest first. Shape ``(batch, limit)``.
+        """
         if self.device.type == "cuda" and triton_is_installed():
             from titer.graph import history_triton
 
@@ -111,7 +165,17 @@ class History:
         return self.reference_latest(entity, before, limit, inclusive=inclusive)
 
     def reference_latest(self, entity: Tensor, before: Tensor, limit: int, *, inclusive: bool = False) -> Edges:
-        """The same on any device: what the kernel for GPUs is tested against."""
+        """Compute ``latest`` with plain PyTorch on any device; the Triton kernel is tested against it.
+
+        Args:
+            entity: As for ``latest``.
+            before: As for ``latest``.
+            limit: As for ``latest``.
+            inclusive: As for ``latest``.
+
+        Returns:
+            The edges, latest first. Shape ``(batch, limit)``.
+        """
         start, end = self._range(entity, before, inclusive)
         slot = torch.arange(limit, device=self.device)
         position = end[:, None] - 1 - slot  # (batch, limit)
@@ -121,14 +185,28 @@ class History:
         return Edges(self.relation[position].long(), self.object[position].long(), time, mask)
 
     def all_before(self, entity: Tensor, before: Tensor) -> AllEdges:
-        """Every edge of each entity strictly before each time."""
+        """Return all edges of each entity before its time.
+
+        Args:
+            entity: Entity ids. Shape ``(batch,)``.
+            before: A time for each entity. Shape ``(batch,)``.
+
+        Returns:
+            The edges, by entity and then by time, earliest first.
+        """
         row, position = spread(*self._range(entity, before, inclusive=False))
         return AllEdges(row, self.relation[position].long(), self.object[position].long(), self._time(position))
 
     def nth_latest(self, entity: Tensor, before: Tensor, n: Tensor) -> AllEdges:
-        """One edge of each entity strictly before each time: the n-th latest, counted from 1.
+        """Return the n-th latest edge of each entity before its time.
 
-        Where there is none, the edge has the padding ids and time 0.
+        Args:
+            entity: Entity ids. Shape ``(batch,)``.
+            before: A time for each entity. Shape ``(batch,)``.
+            n: Which edge, counted from 1 for the latest. Shape ``(batch,)``.
+
+        Returns:
+            One edge per entity, with the padding ids and time 0 where the entity has fewer than n edges.
         """
         start, end = self._range(entity, before, inclusive=False)
         exists = (n >= 1) & (end - n >= start)
@@ -138,69 +216,90 @@ class History:
         return AllEdges(row, self.relation[position].long(), self.object[position].long(), time)
 
     def count_before(self, entity: Tensor, before: Tensor) -> Tensor:
-        """How many edges each entity has strictly before each time."""
+        """Return the number of edges of each entity before its time.
+
+        Args:
+            entity: Entity ids. Shape ``(batch,)``.
+            before: A time for each entity. Shape ``(batch,)``.
+
+        Returns:
+            The counts. Shape ``(batch,)``.
+        """
         start, end = self._range(entity, before, inclusive=False)
         return end - start
 
     def are_known(self, entity: Tensor, before: Tensor) -> Tensor:
-        """Whether each entity has an edge strictly before each time. (times, entities)"""
+        """Return which entities have an edge before which times.
+
+        Args:
+            entity: Entity ids. Shape ``(entities,)``.
+            before: Times. Shape ``(times,)``.
+
+        Returns:
+            Booleans of shape ``(times, entities)``.
+        """
         start, end = self.offsets[entity], self.offsets[entity + 1]
         first = torch.where(start < end, self._time(start), torch.iinfo(torch.int64).max)
         return first < before[:, None]
 
     @cached_property
     def popularity(self) -> "Popularity":
-        """How often each entity has been the answer to a relation; computed when first asked for."""
+        """Past answers of every relation; built when first used."""
         from titer.graph.popularity import Popularity
 
         return Popularity(self)
 
     @cached_property
     def pair_index(self) -> "PairIndex":
-        """What is known of pairs, relations and entities; computed when first asked for."""
+        """Past facts by pair, relation and entity; built when first used."""
         from titer.graph.pair_index import PairIndex
 
         return PairIndex(self)
 
     @cached_property
     def snapshots(self) -> "Snapshots":
-        """The graph of every time step; computed when first asked for."""
+        """The graph of every time step; built when first used."""
         from titer.graph.snapshots import Snapshots
 
         return Snapshots(self)
 
     def _range(self, entity: Tensor, before: Tensor, inclusive: bool) -> tuple[Tensor, Tensor]:
-        """The positions of an entity's edges up to a time; both ends are plain searches in the sorted keys."""
-        elapsed = before - self.first_time
-        key = (entity << TIME_BITS) + elapsed.clamp(0, LAST_STEP)
+        """Return the first position of each entity's edges, and the position after the last one before its time."""
+        key = (entity << TIME_BITS) + self.elapsed(before)
         end = torch.searchsorted(self.key, key, right=inclusive)
         start = self.offsets[entity]
-        # Clamping moved a time before the first fact up to it: then there is nothing.
-        return start, torch.where(elapsed < 0, start, end)
+        # A time before the first fact was clamped to it; then there are no edges.
+        return start, torch.where(before < self.first_time, start, end)
+
+    def elapsed(self, time: Tensor) -> Tensor:
+        """Return the time steps since the first fact, as in the keys of an index.
+
+        Args:
+            time: Time steps. Any shape.
+
+        Returns:
+            Elapsed time steps of the same shape. Times before the first fact give 0: no fact is earlier than that.
+            Times too late for a key give the largest elapsed time that a key can hold.
+        """
+        return (time - self.first_time).clamp(0, LAST_STEP)
 
     def _time(self, position: Tensor) -> Tensor:
         return (self.key[position] & LAST_STEP) + self.first_time
 
-    def extended(self, facts: Facts, vocabulary: Vocabulary | None = None) -> "History":
-        """This history and later facts; the sorted edges are merged, not sorted again.
-
-        ``vocabulary`` is given when the facts bring new entities: the old one with names added at its end.
-        """
-        vocabulary = vocabulary or self.vocabulary
-        if vocabulary.num_relations != self.vocabulary.num_relations:
-            raise DataError("a history can learn of new entities, not of new relations")
-        if len(facts) == 0 and vocabulary is self.vocabulary:
-            return self
-        if self.last_time is None:
-            return History(facts, vocabulary).to(self.device)
-        if len(facts) and int(facts.time.min()) < self.last_time:
-            raise DataError("only facts that are not earlier than the last known one can be appended")
-        return self.including(facts, vocabulary)
-
     def including(self, facts: Facts, vocabulary: Vocabulary | None = None) -> "History":
-        """This history and facts of any time; each comes behind the edges that its entity already has in that step.
+        """Return a history that also has some other facts, of any time.
 
-        ``vocabulary`` is given when the facts bring new entities: the old one with names added at its end.
+        The sorted edges are merged, not sorted again. Within a time step, new edges follow those of this history.
+
+        Args:
+            facts: The facts to add; a fact that is present already is added again.
+            vocabulary: Needed if the facts have new entities: the vocabulary of this history with names appended.
+
+        Returns:
+            A new history on the same device.
+
+        Raises:
+            DataError: An id is not in the vocabulary, or all facts together span too many time steps.
         """
         vocabulary = vocabulary or self.vocabulary
         if self.last_time is None:
@@ -211,7 +310,7 @@ class History:
         merged.last_time = max(self.last_time, int(facts.time.max())) if len(facts) else self.last_time
         _check_span(merged.first_time, merged.last_time)
         new = tuple(column.to(self.device) for column in _sorted_edges(facts, vocabulary, merged.first_time))
-        # The time in a key counts from the first fact.
+        # Keys count time from the first fact, which may be earlier now.
         known = (self.key[:-1] + (self.first_time - merged.first_time), self.relation[:-1], self.object[:-1])
         place = torch.searchsorted(known[0], new[0], right=True) + torch.arange(len(new[0]), device=self.device)
         is_new = torch.zeros(self.num_edges + len(place), dtype=torch.bool, device=self.device)
@@ -225,29 +324,35 @@ class History:
         return merged
 
     def without(self, facts: Facts) -> "History":
-        """This history with some facts taken out, in both directions and however often each was given.
+        """Return a history that lacks some facts.
 
-        Facts that it does not hold are passed over. It goes on to span the same time.
+        Args:
+            facts: The facts to remove. All copies of a fact are removed, in both directions; facts that this history
+                does not have are ignored.
+
+        Returns:
+            A new history on the same device, with the same ``first_time`` and ``last_time``; or this history if there
+            is nothing to remove.
         """
         if len(facts) == 0 or self.last_time is None:
             return self
         facts = facts[(facts.time >= self.first_time) & (facts.time <= self.last_time)]
-        gone = tuple(column.to(self.device) for column in _sorted_edges(facts, self.vocabulary, self.first_time))
-        wanted, position = spread(
-            torch.searchsorted(self.key, gone[0]), torch.searchsorted(self.key, gone[0], right=True)
+        removed = tuple(column.to(self.device) for column in _sorted_edges(facts, self.vocabulary, self.first_time))
+        row, position = spread(
+            torch.searchsorted(self.key, removed[0]), torch.searchsorted(self.key, removed[0], right=True)
         )
-        same = (self.relation[position] == gone[1][wanted]) & (self.object[position] == gone[2][wanted])
+        same = (self.relation[position] == removed[1][row]) & (self.object[position] == removed[2][row])
         kept = torch.ones(self.num_edges, dtype=torch.bool, device=self.device)
         kept[position[same]] = False
-        places = torch.nonzero(kept)[:, 0]
+        rows = torch.nonzero(kept)[:, 0]
         smaller = object.__new__(History)
         smaller.vocabulary, smaller.first_time, smaller.last_time = self.vocabulary, self.first_time, self.last_time
-        smaller._keep(*(column.index_select(0, places) for column in (self.key, self.relation, self.object)))
+        smaller._keep(*(column.index_select(0, rows) for column in (self.key, self.relation, self.object)))
         return smaller
 
 
 def _sorted_edges(facts: Facts, vocabulary: Vocabulary, first_time: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Keys, relations and objects of all directed edges, sorted by entity and time."""
+    """Return keys, relations and objects of all directed edges, sorted by entity and time."""
     _check(facts, vocabulary, first_time)
     entity = _interleaved(facts.subject, facts.object)
     key = (entity.astype(np.int64) << TIME_BITS) + np.repeat(facts.time - first_time, 2)
@@ -258,13 +363,13 @@ def _sorted_edges(facts: Facts, vocabulary: Vocabulary, first_time: int) -> tupl
 
 
 def _interleaved(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
-    """Both directions of each fact side by side, so that neither comes before the other."""
+    """Alternate the two directions of each fact, so that edges keep the order of the facts."""
     return np.stack([forward, backward], axis=1).reshape(-1)
 
 
 def _check_span(first_time: int, last_time: int) -> None:
     if last_time - first_time > LAST_STEP:
-        raise DataError(f"a history spans at most {LAST_STEP:,} steps; a coarser time unit makes fewer of them")
+        raise DataError(f"a history spans at most {LAST_STEP:,} time steps; use a coarser time unit")
 
 
 def _check(facts: Facts, vocabulary: Vocabulary, first_time: int) -> None:

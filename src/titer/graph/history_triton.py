@@ -1,4 +1,4 @@
-"""The latest edges of a batch of entities as one Triton kernel."""
+"""A Triton kernel for the latest edges of a batch of entities."""
 # pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803 - Triton's constants are written in capitals
 
@@ -20,22 +20,22 @@ def _latest_kernel(
     INCLUSIVE: tl.constexpr, DEPTH: tl.constexpr, LIMIT: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
-    who = tl.load(entity + row)
-    start = tl.load(offsets + who)
-    high = tl.load(offsets + who + 1, mask=who < num_entities, other=num_edges)
-    # Times are counted from the first fact; those before it have nothing, and inclusive means one step more.
-    wanted = tl.load(before + row) - first_time + INCLUSIVE
+    node = tl.load(entity + row)
+    start = tl.load(offsets + node)
+    high = tl.load(offsets + node + 1, mask=node < num_entities, other=num_edges)
+    # Keys count time from the first fact; no edge is earlier. Inclusive means before the next time step.
+    elapsed = tl.load(before + row) - first_time + INCLUSIVE
     low = start
-    for _ in range(DEPTH):  # binary search among this entity's own edges
+    for _ in range(DEPTH):  # binary search among the entity's own edges
         middle = (low + high) // 2
         time = tl.load(key + middle, mask=middle < high, other=0) & 0xFFFFFFFF
-        earlier = (middle < high) & (time < wanted)
+        earlier = (middle < high) & (time < elapsed)
         low = tl.where(earlier, middle + 1, low)
         high = tl.where(earlier, high, tl.maximum(middle, low))
     slot = tl.arange(0, LIMIT)
     position = low - 1 - slot
     exists = position >= start
-    place = tl.where(exists, position, num_edges)  # the edge that stands for none
+    place = tl.where(exists, position, num_edges)  # the padding edge
     inside = slot < limit
     out = row * limit + slot
     tl.store(relation_out + out, tl.load(relation + place).to(tl.int64), mask=inside)
@@ -48,7 +48,7 @@ def _latest_kernel(
 def latest(
     history: "History", entity: Tensor, before: Tensor, limit: int, inclusive: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Relation, object, time and mask; one program for every entity of the batch."""
+    """Return relation, object, time and mask of the latest edges; one program per entity of the batch."""
     shape = (len(entity), limit)
     relation, object, time = (torch.empty(shape, dtype=torch.int64, device=history.device) for _ in range(3))
     mask = torch.empty(shape, dtype=torch.bool, device=history.device)

@@ -1,4 +1,4 @@
-"""What a history says about pairs, relations and entities, beyond their latest edges."""
+"""The facts of a history by pair of entities, by relation and by entity, with decayed counts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from titer.errors import DataError
+from titer.graph.count_features import features_of
 from titer.graph.decayed_counts import DecayedCounts
 from titer.graph.history import LAST_STEP, TIME_BITS, History
 from titer.graph.ragged import spread
@@ -16,39 +17,39 @@ MAX_PAIRS = 1 << (63 - TIME_BITS)
 
 @dataclass(frozen=True)
 class Series:
-    """Past facts (s, r', o, ·) of a batch of subjects, gathered by what they say: one row for each (s, r', o)."""
+    """The series of a batch of subjects. A series is all facts (s, r', o, ·): one fact at several times."""
 
-    row: Tensor  # (series,) which subject of the batch
+    row: Tensor  # (series,) position of the subject in the batch
     relation: Tensor  # (series,)
     object: Tensor  # (series,)
-    event: Tensor  # (series,) the latest fact, in the counts_of_series of series
+    event: Tensor  # (series,) the latest event before the time, in ``PairIndex.series``
 
 
 @dataclass(frozen=True)
 class Latest:
-    """The latest facts of series, laid end to end."""
+    """The latest facts of some series, concatenated."""
 
-    row: Tensor  # (facts,) which of the asked
+    row: Tensor  # (facts,) position of the subject in the batch
     object: Tensor  # (facts,)
-    elapsed: Tensor  # (facts,)
-    number: Tensor  # (facts,) how many facts the series has by then
+    elapsed: Tensor  # (facts,) time steps since the first fact of the history
+    number: Tensor  # (facts,) number of facts of the series up to this one
 
 
 class PairIndex:
-    """Indexes over a history, built when a model first needs them. A fact that is repeated in a step counts once.
+    """Indexes over a history. A fact that is repeated within a time step counts once.
 
-    Like the history, it may hold facts of any time, and whoever asks names the moment before which to look: steps
-    elapsed since the history's first fact.
+    Like the history, the index may contain facts of any time, and every look-up takes the time before which to search:
+    ``elapsed``, the time steps since the first fact of the history.
     """
 
     def __init__(self, history: History):
         vocabulary = history.vocabulary
         self.num_entities, self.num_relations = vocabulary.num_entities, vocabulary.num_directed_relations
-        # Pairs (s, r) stand above the time in a key. If they fit, then (s, o, r) fits into a number as well.
+        # A key has the pair (s, r) in the bits above the time. If a pair fits, so does (s, o, r) into an int64.
         if self.num_entities * self.num_relations >= MAX_PAIRS:
             raise DataError(
-                f"entities x relations (and their inverses) must be below {MAX_PAIRS:,} for a pair_index of all facts; "
-                "leave out entities or relations without facts"
+                f"entities x relations (and their inverses) must be below {MAX_PAIRS:,} to index pairs; "
+                "remove entities or relations without facts"
             )
         key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
         subject, elapsed = key >> TIME_BITS, key & LAST_STEP
@@ -59,9 +60,9 @@ class PairIndex:
         self.series_relation = kinds % self.num_relations
         self.series_object = kinds // self.num_relations % self.num_entities
         self.series_subject = kinds // self.num_relations // self.num_entities
-        everyone = torch.arange(self.num_entities + 1, device=key.device)
-        self.first_series = torch.searchsorted(self.series_subject, everyone)
-        # One fact, one event: everything here counts facts, not rows of the data.
+        entities = torch.arange(self.num_entities + 1, device=key.device)
+        self.first_series = torch.searchsorted(self.series_subject, entities)
+        # A repeated fact is one event: all counts here are of facts, not of rows of the data.
         event = torch.unique((series << TIME_BITS) + elapsed)
         series, elapsed = event >> TIME_BITS, event & LAST_STEP
         self.series = DecayedCounts(series, elapsed)
@@ -76,7 +77,7 @@ class PairIndex:
         )
         self.answers = DecayedCounts(answers, elapsed)
 
-        # Facts by subject, relation and time, each with the moment when the same fact comes again.
+        # Facts by subject, relation and time, each with the time at which the same fact next occurs.
         again = torch.full_like(elapsed, LAST_STEP)
         again[:-1] = torch.where(series[1:] == series[:-1], elapsed[1:], LAST_STEP)
         self.by_relation, order = torch.sort(
@@ -86,7 +87,7 @@ class PairIndex:
         self.object_by_relation = object[order]
 
     def series_before(self, subject: Tensor, elapsed: int) -> Series:
-        """All series of each subject that began before a moment."""
+        """Return all series of each subject with a fact before a time."""
         row, series = spread(self.first_series[subject], self.first_series[subject + 1])
         event, began = self.series.last(series, elapsed)
         began = began.nonzero()[:, 0]
@@ -94,22 +95,22 @@ class PairIndex:
         return Series(row, self.series_relation[series], self.series_object[series], event)
 
     def facts_between(self, subject: Tensor, object: int, elapsed: int) -> tuple[Tensor, Tensor]:
-        """All past facts between one subject and an object: (relation, age)."""
+        """Return the relations and the ages of all facts from one subject to an object before a time."""
         series = self.series_before(subject, elapsed)
         event = series.event[series.object == object]
         group = self.series.key[event] >> TIME_BITS
         _, event = spread(torch.searchsorted(self.series.key, group << TIME_BITS), event + 1)
-        return self.series_relation[self.series.key[event] >> TIME_BITS], elapsed - self.series.elapsed[event]
+        return self.series_relation[self.series.key[event] >> TIME_BITS], self.series.age_at(event, elapsed)
 
     def answers_before(self, relation: Tensor, elapsed: int) -> tuple[Tensor, Tensor, Tensor]:
-        """All answers that each relation had before a moment: (row of the relation, answer, event)."""
+        """Return all answers of each relation before a time: row of the relation, answer, event in ``answers``."""
         row, answer = spread(self.first_answer[relation], self.first_answer[relation + 1])
         event, began = self.answers.last(answer, elapsed)
         began = began.nonzero()[:, 0]
         return row[began], self.answer_key[answer[began]] % self.num_entities, event[began]
 
     def answers_ever(self, subject: Tensor, relation: Tensor, elapsed: Tensor) -> tuple[Tensor, Tensor]:
-        """All answers that each (subject, relation, ?) had before its own moment, each once: (row, answer)."""
+        """Return all answers of each (subject, relation, ?) before its own time, each once: row, answer."""
         began, object = self._beginnings
         group = (subject * self.num_relations + relation) << TIME_BITS
         row, place = spread(torch.searchsorted(began, group), torch.searchsorted(began, group + elapsed))
@@ -117,7 +118,7 @@ class PairIndex:
 
     @cached_property
     def _beginnings(self) -> tuple[Tensor, Tensor]:
-        """The first fact of every series, by subject, relation and time; and its object."""
+        """The first fact of every series, sorted by subject, relation and time, and its object."""
         group, elapsed = self.series.key >> TIME_BITS, self.series.elapsed
         first = torch.searchsorted(group, torch.arange(len(self.series_subject), device=group.device))
         pair = self.series_subject * self.num_relations + self.series_relation
@@ -125,19 +126,19 @@ class PairIndex:
         return began, self.series_object[order]
 
     def answer_features(self, relation: Tensor, answer: Tensor, elapsed: int) -> Tensor:
-        """What is known of each entity as an answer to each relation. (batch, NUM_FEATURES)"""
+        """Return the features of each entity as an answer to its relation before a time. (batch, NUM_FEATURES)"""
         key = relation * self.num_entities + answer
         place = torch.searchsorted(self.answer_key, key)
         known = torch.zeros_like(key, dtype=torch.bool)
         if len(self.answer_key):
             known = self.answer_key[place.clamp(max=len(self.answer_key) - 1)] == key
-        # A group that does not exist has no past.
-        return self.answers.features_of(torch.where(known, place, len(self.answer_key)), elapsed)[0]
+        # The number after the last group has no events.
+        return features_of(self.answers, torch.where(known, place, len(self.answer_key)), elapsed)[0]
 
     def latest_answers(self, subject: Tensor, relation: Tensor, elapsed: int, limit: int) -> Latest:
-        """The latest answers of (subject, relation, ?) before a moment, each once.
+        """Return the latest answers of each (subject, relation, ?) before a time, each once.
 
-        Among the latest 2 x ``limit`` facts, those that do not come again before the moment; at most ``limit``.
+        Searches the latest 2 x ``limit`` facts for the last occurrences of their answers; returns at most ``limit``.
         """
         group = (subject * self.num_relations + relation) << TIME_BITS
         start, end = torch.searchsorted(self.by_relation, group), torch.searchsorted(self.by_relation, group + elapsed)

@@ -1,4 +1,4 @@
-"""How often each entity has been the answer to a relation, whoever was the subject."""
+"""The frequency of each entity among the past answers to a relation, for any subject."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from titer.graph.ragged import spread
 
 
 class Popularity:
-    """The answers of every directed relation in order of time; built from a history when a model needs it."""
+    """The answers of every directed relation in a history, in order of time."""
 
     def __init__(self, history: History):
         self.num_entities = history.vocabulary.num_entities
@@ -20,23 +20,26 @@ class Popularity:
         self.answer = history.object[:-1][order]
 
     def num_facts(self, queries: Queries) -> Tensor:
-        """How many past facts each question's relation has. (queries,)"""
-        elapsed = (queries.time - self.first_time).clamp(0, LAST_STEP)
-        first = queries.relation << TIME_BITS
-        return torch.searchsorted(self.key, first + elapsed) - torch.searchsorted(self.key, first)
+        """Return the number of facts with the relation of each query before its time. (queries,)"""
+        key = self._key(queries)
+        return torch.searchsorted(self.key, key) - torch.searchsorted(self.key, key & ~LAST_STEP)
 
     def share(self, queries: Queries) -> Tensor:
-        """Each entity's share of the past answers to each question's relation. (queries, num_entities)
+        """Return each entity's share of the past answers to the relation of each query. (queries, num_entities)
 
-        Rows are zero where a relation has no past.
+        A row is zero if the relation has no earlier fact.
         """
-        elapsed = (queries.time - self.first_time).clamp(0, LAST_STEP)
-        # Questions of one time often share relations: count once for all of them.
-        asked, place = torch.unique((queries.relation << TIME_BITS) + elapsed, return_inverse=True)
-        start = torch.searchsorted(self.key, asked & ~LAST_STEP)
-        row, position = spread(start, torch.searchsorted(self.key, asked))
-        counts = torch.zeros(len(asked) * self.num_entities, device=self.key.device)
+        # Queries of one time often share relations, which are then counted once.
+        distinct, query_row = torch.unique(self._key(queries), return_inverse=True)
+        start = torch.searchsorted(self.key, distinct & ~LAST_STEP)
+        row, position = spread(start, torch.searchsorted(self.key, distinct))
+        counts = torch.zeros(len(distinct) * self.num_entities, device=self.key.device)
         index = row * self.num_entities + self.answer[position]
         counts.index_add_(0, index, torch.ones_like(index, dtype=counts.dtype))
-        counts = counts.view(len(asked), self.num_entities)
-        return (counts / counts.sum(dim=1, keepdim=True).clamp(min=1))[place]
+        counts = counts.view(len(distinct), self.num_entities)
+        return (counts / counts.sum(dim=1, keepdim=True).clamp(min=1))[query_row]
+
+    def _key(self, queries: Queries) -> Tensor:
+        """Return the relation of each query, and the time steps from the first fact to it, as in the index."""
+        elapsed = (queries.time - self.first_time).clamp(0, LAST_STEP)
+        return (queries.relation << TIME_BITS) + elapsed

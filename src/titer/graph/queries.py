@@ -1,4 +1,4 @@
-"""Questions about the future: (subject, relation, ?, time)."""
+"""Batches of queries (subject, relation, ?, time)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,20 +13,43 @@ from titer.data.vocabulary import Vocabulary
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Questions (subject, relation, ?, time), one a row. (?, r, o, t) is asked as (o, inverse of r, ?, t)."""
+    """A batch of queries (subject, relation, ?, time), as columns of ids.
 
-    subject: Tensor  # (queries,)
-    relation: Tensor  # (queries,) directed: a relation or an inverse
-    time: Tensor  # (queries,)
+    A query for the subject, (?, relation, object, time), is written as (object, inverse relation, ?, time).
+
+    Attributes:
+        subject: Entity ids. Shape ``(queries,)``, int64.
+        relation: Ids of directed relations: relations or their inverses. Shape ``(queries,)``, int64.
+        time: Time steps. Only facts before this time may be used to answer a query. Shape ``(queries,)``, int64.
+    """
+
+    subject: Tensor
+    relation: Tensor
+    time: Tensor
 
     @classmethod
     def one(cls, subject: int, relation: int, time: int) -> "Queries":
-        """A single question."""
+        """Return a batch of a single query.
+
+        Args:
+            subject: Entity id.
+            relation: Id of a directed relation.
+            time: Time step.
+        """
         return cls(torch.tensor([subject]), torch.tensor([relation]), torch.tensor([time]))
 
     @classmethod
     def from_facts(cls, facts: Facts, vocabulary: Vocabulary) -> "tuple[Queries, Tensor]":
-        """Both questions of every fact, and their answers: first all objects asked for, then all subjects."""
+        """Return the two queries of every fact, for its object and for its subject, with their answers.
+
+        Args:
+            facts: The facts to ask for.
+            vocabulary: The vocabulary of the facts.
+
+        Returns:
+            ``2 * len(facts)`` queries, those for objects first, and the entity ids of their answers, of shape
+            ``(2 * len(facts),)``.
+        """
         subject, relation, object, time = (torch.from_numpy(column.astype("int64")) for column in facts.columns)
         queries = cls(
             torch.cat([subject, object]),
@@ -36,37 +59,56 @@ class Queries:
         return queries, torch.cat([object, subject])
 
     def __len__(self) -> int:
+        """Return the number of queries."""
         return len(self.subject)
 
     def __getitem__(self, rows: Any) -> "Queries":
+        """Return the queries of some rows: a slice, a list, or a tensor of positions or of booleans."""
         return Queries(self.subject[rows], self.relation[rows], self.time[rows])
 
     def batches(self, size: int) -> "Iterator[tuple[slice, Queries]]":
-        """The questions in order, ``size`` at a time, each with its place."""
+        """Yield the queries in order, in batches.
+
+        Args:
+            size: Maximum size of a batch.
+
+        Yields:
+            The rows of a batch, and its queries.
+        """
         for start in range(0, len(self), size):
             rows = slice(start, min(start + size, len(self)))
             yield rows, self[rows]
 
     def by_time(self) -> "Iterator[tuple[Tensor, int]]":
-        """The rows of the questions of each time, and that time."""
+        """Yield the rows of the queries of each time step, and the time step, in ascending order."""
         for time in torch.unique(self.time).tolist():
             yield (self.time == time).nonzero()[:, 0], time
 
     def batches_in_time(self, size: int) -> "Iterator[tuple[Tensor, Queries]]":
-        """The questions in order of time, at most ``size`` at a time, each with its place.
+        """Yield the queries in order of time, in batches that split a time step only if it is larger than a batch.
 
-        Questions of one moment stay together where they can: models look around once for all of them.
+        Models that compute something per time step then compute it once.
+
+        Args:
+            size: Maximum size of a batch.
+
+        Yields:
+            The rows of a batch, and its queries.
         """
         order = torch.argsort(self.time, stable=True)
         _, counts = torch.unique_consecutive(self.time[order], return_counts=True)
         start = end = 0
         for count in [*counts.tolist(), size + 1]:
-            if end - start + count > size:  # this moment begins a batch of its own
+            if end - start + count > size:  # the next time step does not fit into this batch
                 for rows in order[start:end].split(size) if end > start else ():
                     yield rows, self[rows]
                 start = end
             end += count
 
     def to(self, device: torch.device | str) -> "Queries":
-        """The same questions on another device."""
+        """Return the queries on another device.
+
+        Args:
+            device: The device to copy the columns to.
+        """
         return Queries(self.subject.to(device), self.relation.to(device), self.time.to(device))

@@ -1,4 +1,4 @@
-"""A history as a sequence of graphs, one for every time step that has facts."""
+"""A history as a sequence of graphs, one for each time step that has facts."""
 
 from bisect import bisect_left
 from functools import cached_property
@@ -12,11 +12,11 @@ from titer.graph.ragged import spread
 
 
 class Snapshots:
-    """The graphs of all steps that have facts, numbered in order of time; a fact that is repeated counts once.
+    """The graphs of all time steps that have facts, numbered in order of time. A repeated fact counts once.
 
-    A node is an entity in a step in which it has a fact, and its edges are the facts of that step, read from its side;
-    their other ends are nodes of the same step. Like the history, it may hold facts of any time: whoever asks first
-    learns from ``before`` how many snapshots lie before a moment, and keeps to those.
+    A node is an entity in a time step in which it has a fact. Its edges are the facts of that step, directed away from
+    it; the entities at their other ends are nodes of the same step. Like the history, the snapshots may contain facts
+    of any time: the caller gets the number of snapshots before a time from ``before`` and uses only those.
     """
 
     def __init__(self, history: History):
@@ -26,7 +26,7 @@ class Snapshots:
         elapsed, step = torch.unique(key & LAST_STEP, return_inverse=True)
         self.times: list[int] = (elapsed + history.first_time).tolist()
 
-        # Nodes, sorted by entity and then by step.
+        # Nodes, sorted by entity and then by time step.
         self._key, node = torch.unique((key >> TIME_BITS) * len(elapsed) + step, return_inverse=True)
         self.entity, self.step = self._key // max(len(elapsed), 1), self._key % max(len(elapsed), 1)
         self._by_step = torch.argsort(self.step, stable=True)
@@ -44,25 +44,25 @@ class Snapshots:
         self._first_edge = torch.searchsorted(self.node, torch.arange(len(self._key) + 1, device=key.device))
 
     def _code(self, node: Tensor, relation: Tensor, object: Tensor) -> Tensor:
-        """A number for every edge that is possible."""
+        """Return a different number for every possible edge."""
         return (node * self._num_relations + relation) * self._num_entities + object
 
     def before(self, time: int) -> int:
-        """How many snapshots there are strictly before a time."""
+        """Return the number of snapshots before a time."""
         return bisect_left(self.times, time)
 
     def nodes(self, first: int, end: int) -> Tensor:
-        """All nodes of the snapshots ``first .. end-1``, snapshot by snapshot."""
+        """Return all nodes of the snapshots ``first .. end-1``, snapshot by snapshot."""
         return self._by_step[self._first_of_step[first] : self._first_of_step[end]]
 
     def edges(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """All edges of some nodes, and for each the row of its node."""
+        """Return all edges of some nodes, preceded by the row of each edge's node."""
         return spread(self._first_edge[nodes], self._first_edge[nodes + 1])
 
     def latest(self, entity: Tensor, end: int, limit: int) -> tuple[Tensor, Tensor]:
-        """The latest nodes of each entity before snapshot ``end``, the last one last, and where there is one.
+        """Return the latest nodes of each entity before snapshot ``end``, latest last, and a mask of those that exist.
 
-        Both are (entities, limit); places without a node hold node 0.
+        Both are (entities, limit); where there is no node, its number is 0.
         """
         stop = torch.searchsorted(self._key, entity * len(self.times) + end)
         start = torch.searchsorted(self._key, entity * len(self.times))
@@ -72,16 +72,16 @@ class Snapshots:
 
     @cached_property
     def begins(self) -> Tensor:
-        """Whether the fact of each edge was not yet there in the snapshot before."""
+        """Whether the previous snapshot lacks the fact of each edge."""
         return ~self._holds_at(-1)
 
     @cached_property
     def ceases(self) -> Tensor:
-        """Whether the fact of each edge is no longer there in the snapshot after."""
+        """Whether the next snapshot lacks the fact of each edge."""
         return ~self._holds_at(1)
 
     def _holds_at(self, distance: int) -> Tensor:
-        """Whether the fact of each edge also holds so many snapshots later."""
+        """Return whether the fact of each edge also holds ``distance`` snapshots later."""
         step = self.step[self.node] + distance
         node, known = _find(self._key, self._key[self.node] + distance)
         _, holds = _find(self._fact, self._code(node, self.relation, self.object))
@@ -89,6 +89,9 @@ class Snapshots:
 
 
 def _find(sorted: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Where values stand in a sorted column, and whether they do; it must not be empty unless there are no values."""
+    """Return the position of each value in a sorted column, and whether it is there.
+
+    The column may be empty only if there are no values.
+    """
     place = torch.searchsorted(sorted, value).clamp(max=max(len(sorted) - 1, 0))
     return place, sorted[place] == value

@@ -1,1 +1,1 @@
-"""Forecasters, one file each, behind one small base class."""
+"""The models, and their base class."""

@@ -1,10 +1,10 @@
-"""What every forecaster must be able to do."""
+"""The base class of all models."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -14,47 +14,20 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.evidence import Evidence
 
-__all__ = ["Edge", "Evidence", "Model", "NoConfig", "Queries", "StepResult", "evaluating"]
-
-UNREACHED = float("-inf")
-"""The score of an answer that a model has nothing to say about."""
-
-
-class Edge(NamedTuple):
-    """A fact as it is walked along, from ``subject`` to ``object``; the relation may be an inverse."""
-
-    subject: int
-    relation: int
-    object: int
-    time: int
-
-    def forward(self, vocabulary: Vocabulary) -> "Edge":
-        """The fact itself, the way round it happened."""
-        if not vocabulary.is_inverse(self.relation):
-            return self
-        return Edge(self.object, vocabulary.inverse(self.relation), self.subject, self.time)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Why an answer has its score: a path of past facts that ends at it, and its share of the score."""
-
-    path: tuple[Edge, ...]
-    """From the question's subject to the answer; empty where no single fact stands behind the share."""
-    share: float
-    """Between 0 and 1: how much of the answer's score this accounts for."""
-    note: str = ""
-    """What stands behind the share where there is no path."""
-    numbers: tuple[dict[str, float], ...] = ()
-    """What the model knows of each step of the path, such as its probability."""
-    count: int = 1
-    """How many paths it stands for, which differ in their dates alone; of those, ``path`` is the latest."""
+UNREACHED = -torch.inf
+"""The score of an entity that the model does not consider as an answer."""
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one training step gives back: the loss to go down, and numbers worth logging."""
+    """The result of one optimisation step's forward pass.
+
+    Attributes:
+        loss: The loss to minimise, a scalar with a gradient: the mean over the batch.
+        log: Further scalars by name. The training log has their means over each epoch.
+    """
 
     loss: Tensor
     log: dict[str, Tensor] = field(default_factory=dict)
@@ -66,91 +39,181 @@ class NoConfig:
 
 
 class Model(nn.Module, ABC):
-    """A forecaster.
+    """A model that scores every entity as the answer to a query.
 
-    A subclass names itself, says which settings it has, and answers ``score``; everything else has a default.
-    Whatever it keeps in parameters and buffers is saved and loaded with the run. It sees the past only through
-    the ``History`` it is handed, whose every method asks for a time and returns only what was before it.
+    A subclass sets ``name``, implements ``score``, and is registered with ``titer.register``. Every other method has a
+    default. A model with parameters also implements ``training_step``; a model that can justify its answers implements
+    ``explain``.
+
+    All parameters and persistent buffers are saved with a run and loaded again, so the results of ``prepare`` belong in
+    buffers. A model sees past facts only through the ``History`` that it is given. Its look-ups take a time and return
+    only facts before it, which keeps facts of the future out of a forecast.
+
+    Attributes:
+        name: The name by which configurations and commands refer to the model. Required.
+        Config: A frozen dataclass with the model's settings, each with a default. An instance of it is ``self.config``.
+        training_settings: Defaults for the ``[training]`` table of a configuration, used where it has no value.
+        batch_by_time: Whether all queries of a training batch must have the same time step.
+        has_static_shapes: Whether the tensors of ``training_step`` have the same shapes for every batch and the step
+            never waits for the GPU. Only then can the training loop record the step as a CUDA graph.
+        temperature: Divisor of the logits in ``probabilities``. Fitted on the validation split after training.
+        vocabulary: The entities and relations of the training data.
+        axis: The calendar of the time steps.
+        config: The settings, an instance of ``Config``.
     """
 
     name: ClassVar[str]
     Config: ClassVar[type] = NoConfig
-    has_static_shapes: ClassVar[bool] = False
-    """Whether a training step has the same shapes whatever the batch, and never waits for the GPU."""
-    temperature: float = 1.0
-    """How much less sure the model should be than its scores say; chosen on validation at the end of training."""
     training_settings: ClassVar[Mapping[str, Any]] = {}
-    """How the model is best trained, where a configuration says nothing about it."""
     batch_by_time: ClassVar[bool] = False
-    """Whether the questions of a training batch should all be of one time step."""
+    has_static_shapes: ClassVar[bool] = False
+    temperature: float = 1.0
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):
+        """Create an untrained model.
+
+        Args:
+            vocabulary: The entities and relations of the training data. It fixes the sizes of embeddings.
+            axis: The calendar of the time steps.
+            config: An instance of ``Config``, or None for the default settings.
+        """
         super().__init__()
         self.vocabulary = vocabulary
         self.axis = axis
         self.config = config if config is not None else self.Config()
-        # Shows where the model lives also when it keeps nothing else; not saved.
+        # Gives a model without parameters a device too; not saved.
         self.register_buffer("_place", torch.empty(0), persistent=False)
 
     def prepare(self, train: Facts, valid: Facts) -> None:
-        """Called once, before the first step: estimate whatever is counted and not trained by gradients."""
+        """Compute what the model needs before training, such as counts.
+
+        Called once, before the first optimisation step, and not when a trained model is loaded: results that scoring
+        needs must be stored in parameters or persistent buffers. The default does nothing.
+
+        Args:
+            train: The facts of the training split.
+            valid: The facts of the validation split, to choose settings on.
+        """
 
     def begin_epoch(self, epoch: int) -> None:
-        """Called before each epoch, counted from 1, for whatever changes in the course of training."""
+        """Adjust what changes in the course of training.
+
+        Called before each epoch. The default does nothing.
+
+        Args:
+            epoch: Number of the epoch, counted from 1.
+        """
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
-        """The loss of a batch of questions whose answers are known; for models that have parameters."""
+        """Compute the loss of a batch of queries with known answers.
+
+        Required of a model that has parameters; called in training mode.
+
+        Args:
+            queries: The batch. Queries of several times, unless ``batch_by_time`` is set.
+            answers: The entity id of the true answer to each query. Shape ``(len(queries),)``.
+            history: All facts of the training split, those at and after the time of a query included; its methods
+                return only the facts before the time they are given.
+
+        Returns:
+            The loss, and values to log.
+
+        Raises:
+            TypeError: The model has no parameters to train.
+        """
         raise TypeError(f"{self.name} has no parameters to train")
 
     @abstractmethod
     def score(self, queries: Queries, history: History) -> Tensor:
-        """A score for every entity as the answer of every question, higher is better. (queries, num_entities)
+        """Score every entity as the answer to every query.
 
-        The entities are those of ``history.vocabulary``: names may have come after training, at the end, and one whose
-        first fact is not before a question's time is no answer to it. ``-inf`` marks an answer that the model has
-        nothing to say about. NaN is an error.
+        The scores of a query may depend only on facts before its time, and not on the other queries of the batch.
+
+        Args:
+            queries: The queries, of any times.
+            history: The known facts. ``history.vocabulary`` may have entities that were added after training, at the
+                end. Such an entity is no answer (``-inf``) to a query before its first fact.
+
+        Returns:
+            Scores of shape ``(len(queries), history.vocabulary.num_entities)``; higher is better. ``-inf``
+            (``UNREACHED``) excludes an entity. NaN is an error.
         """
 
     def logits(self, scores: Tensor) -> Tensor:
-        """Scores on a scale where differences are log odds; a model whose scores are weights takes their logarithm."""
+        """Convert scores to logits, whose differences are log odds.
+
+        The default returns the scores. A model whose scores are non-negative weights returns their logarithms.
+
+        Args:
+            scores: The result of ``score``. Shape ``(queries, num_entities)``.
+
+        Returns:
+            Logits of the same shape, in the same order within each row, with ``-inf`` where the score is ``-inf``.
+        """
         return scores
 
     def probabilities(self, scores: Tensor) -> Tensor:
-        """softmax(logits / temperature); where nothing is known, nobody gets any. (queries, num_entities)"""
+        """Convert scores to probabilities: softmax(logits / temperature).
+
+        Args:
+            scores: The result of ``score``. Shape ``(queries, num_entities)``.
+
+        Returns:
+            Probabilities of the same shape. Each row sums to 1, or is 0 throughout if all its scores are ``-inf``.
+        """
         logits = self.logits(scores)
-        known = (logits > UNREACHED).any(dim=1, keepdim=True)
-        return torch.where(known, torch.softmax(logits / self.temperature, dim=1), 0.0)
+        reached = (logits > UNREACHED).any(dim=1, keepdim=True)
+        return torch.where(reached, torch.softmax(logits / self.temperature, dim=1), 0.0)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        """The evidence for one answer to one question, strongest first; nothing if the model has none to show."""
+        """Return the evidence for one answer to one query, strongest first.
+
+        Every path begins at the subject of the query, ends at the answer, and consists of facts before the time of the
+        query. The shares of all evidence of one answer sum to at most 1. They are shares of the answer's score as the
+        model computes it, before the temperature is applied.
+
+        Args:
+            query: A single query.
+            answer: The entity id of the answer to explain.
+            history: The known facts, the same that the answer was scored with.
+            limit: Maximum number of pieces of evidence to return.
+
+        Returns:
+            At most ``limit`` pieces of evidence, sorted by descending share. Empty if the model has no evidence for
+            this answer. The default is always empty.
+        """
         return []
 
     @classmethod
     def explains(cls) -> bool:
-        """Whether models of this kind have evidence to show."""
+        """Return whether models of this class implement ``explain``."""
         return cls.explain is not Model.explain
 
     @property
     def is_trained_by_gradients(self) -> bool:
-        """Whether there are parameters for the training loop to optimise."""
+        """Whether the model has parameters for the training loop to optimise."""
         return any(parameter.requires_grad for parameter in self.parameters())
 
     @property
-    def steps_per_question(self) -> int:
-        """How many steps the walks of one question have in training; 1 for a model that does not walk."""
+    def hops_per_query(self) -> int:
+        """Number of hops that ``training_step`` samples for one query; 1 for a model that does not sample walks."""
         return 1
 
     _place: Tensor
 
     @property
     def device(self) -> torch.device:
-        """Where the model lives."""
+        """The device that the model is on."""
         return self._place.device
 
 
 @contextmanager
 def evaluating(model: Model) -> Generator[None]:
-    """While this lasts, the model is asked and not trained; then it is as it was before, whatever went wrong."""
+    """Put a model into evaluation mode, and back into its earlier mode afterwards, also after an error.
+
+    Args:
+        model: The model to evaluate.
+    """
     was_training = model.training
     model.eval()
     try:

@@ -13,9 +13,10 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Evidence, Model, StepResult
+from titer.models.base import Model, StepResult
 from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.validation import check_at_least_one, check_partial, check_positive
+from titer.models.evidence import Edge, Evidence
 from titer.models.registry import register
 
 NOT_IN_HISTORY = -100.0

@@ -9,9 +9,10 @@ from torch import Tensor
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import UNREACHED, Edge, Evidence, Model
+from titer.models.base import UNREACHED, Model
 from titer.models.common.entities import mask_unseen
 from titer.models.common.validation import check_at_least_one
+from titer.models.evidence import Edge, Evidence
 from titer.models.registry import register
 
 STAYED = "the query's own subject, without a hop"

@@ -13,8 +13,9 @@ from titer.errors import ConfigError
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import AllEdges, History
 from titer.graph.queries import Queries
-from titer.models.base import UNREACHED, Edge, Evidence, Model
+from titer.models.base import UNREACHED, Model
 from titer.models.common.validation import check_at_least_one, check_not_negative
+from titer.models.evidence import Edge, Evidence
 from titer.models.registry import register
 from titer.progress import track
 

@@ -1,11 +1,11 @@
-"""Which name belongs to which model."""
+"""The models by name: those of titer, registered ones, and those of installed packages."""
 
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar
 
 from titer.errors import PluginError, UnknownNameError
+from titer.suggestions import suggest
 
 if TYPE_CHECKING:
     from titer.models.base import Model
@@ -27,30 +27,54 @@ BUILT_IN = {
     "ttranse": "titer.models.ttranse",
     "xerte": "titer.models.xerte.model",
 }
-"""Name to module. A module is imported when its model is first asked for."""
+"""Module of each built-in model by name. A module is imported when its model is first used."""
 
 PLUGINS = "titer.models"
-"""Entry-point group through which an installed package brings models of its own."""
+"""Entry-point group in which an installed package declares its models."""
+
+MAX_SUGGESTIONS = 3
 
 _classes: dict[str, "type[Model]"] = {}
 
 
 def register(cls: Class) -> Class:
-    """Class decorator: make a model known by its ``name``."""
+    """Register a model class under its ``name``. Used as a class decorator.
+
+    Args:
+        cls: A subclass of ``Model`` whose ``name`` is set. Registering the same class again replaces it, as happens
+            when a module is reloaded or a notebook cell is run twice.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ValueError: Another class is registered under this name.
+    """
     known = _classes.setdefault(cls.name, cls)
     if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"the name {cls.name!r} already belongs to {known.__qualname__}")
+        raise ValueError(f"the model name {cls.name!r} already belongs to {known.__qualname__}")
     _classes[cls.name] = cls
     return cls
 
 
 def model_names() -> list[str]:
-    """The names of all models that can be trained."""
+    """Return the sorted names of all available models: built-in, registered and of installed packages."""
     return sorted({*BUILT_IN, *_classes, *(point.name for point in entry_points(group=PLUGINS))})
 
 
 def model_class(name: str) -> "type[Model]":
-    """The model of that name."""
+    """Return the model class of a name, and import its module if necessary.
+
+    Args:
+        name: The name of a model, one of ``model_names()``.
+
+    Returns:
+        The subclass of ``Model``.
+
+    Raises:
+        UnknownNameError: No model has this name.
+        PluginError: An installed package declares this model, but it cannot be used.
+    """
     if name not in _classes:
         if name in BUILT_IN:
             import_module(BUILT_IN[name])
@@ -58,13 +82,17 @@ def model_class(name: str) -> "type[Model]":
             register(_load(next(iter(found))))
         else:
             names = model_names()
-            message = f"there is no model {name!r}; there are {', '.join(names)}"
-            raise UnknownNameError(message, get_close_matches(name, names, 3))
+            message = f"unknown model {name!r}; available: {', '.join(names)}"
+            raise UnknownNameError(message, suggest(name, names, MAX_SUGGESTIONS))
     return _classes[name]
 
 
 def _load(point: EntryPoint) -> "type[Model]":
-    """The model behind an entry point, or what its author has to mend."""
+    """Return the model class of an entry point.
+
+    Raises:
+        PluginError: It cannot be imported, or is not a complete model of that name.
+    """
     from titer.models.base import Model
 
     try:
@@ -73,9 +101,9 @@ def _load(point: EntryPoint) -> "type[Model]":
         reason = f"{type(error).__name__}: {error}"
         raise PluginError(f"the model {point.name!r} cannot be loaded from {point.value}: {reason}") from error
     if not (isinstance(cls, type) and issubclass(cls, Model)):
-        raise PluginError(f"{point.value} is no subclass of titer.Model")
+        raise PluginError(f"{point.value} is not a subclass of titer.Model")
     if getattr(cls, "name", None) != point.name:
-        raise PluginError(f"{point.value} needs the line name = {point.name!r}, as its entry point says")
+        raise PluginError(f"{point.value} must set name = {point.name!r}, the name of its entry point")
     if cls.__abstractmethods__:
-        raise PluginError(f"{point.value} lacks the method {', '.join(sorted(cls.__abstractmethods__))}")
+        raise PluginError(f"{point.value} does not implement {', '.join(sorted(cls.__abstractmethods__))}")
     return cls

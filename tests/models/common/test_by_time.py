@@ -26,14 +26,14 @@ class ByHour(ByTimeModel):
         return self.table[time].expand(len(queries), -1).clone()
 
 
-def test_every_question_is_answered_with_those_of_its_time():
+def test_queries_are_scored_together_with_those_of_their_time():
     model = ByHour()
     queries = Queries(torch.tensor([0, 1, 2]), torch.tensor([0, 0, 0]), torch.tensor([6, 5, 6]))
     found = model.score(queries, History(FACTS, VOCABULARY))
     torch.testing.assert_close(found, model.table[[6, 5, 6]].log_softmax(dim=1))
 
 
-def test_an_answer_does_not_compete_with_others_that_are_true_at_the_time():
+def test_other_true_answers_are_excluded_from_the_loss():
     model = ByHour()
     model.prepare(FACTS, Facts.empty())
     history = History(FACTS, VOCABULARY)

@@ -1,4 +1,4 @@
-"""What the models of embeddings share, seen in the simplest of them."""
+"""The base class of embedding models, tested with the simplest of them."""
 
 import math
 
@@ -27,7 +27,7 @@ def ttranse(num_periods: int = 6) -> TTransE:
 
 
 @pytest.mark.parametrize("name", ["ttranse", "ta_distmult", "tntcomplex"])
-def test_a_time_that_training_has_not_seen_is_the_nearest_that_it_has(name: str):
+def test_a_time_outside_of_training_is_treated_as_the_nearest_time_of_training(name: str):
     torch.manual_seed(0)
     model = model_class(name)(VOCABULARY, TimeAxis()).eval()
     model.prepare(TRAIN, Facts.empty())
@@ -47,7 +47,7 @@ def test_the_time_of_training_is_divided_into_periods(num_periods: int, expected
     assert found.tolist() == expected
 
 
-def test_other_true_answers_of_the_moment_do_not_count_against_an_answer():
+def test_other_true_answers_are_excluded_from_the_loss():
     model, history = ttranse(), History(TRAIN, VOCABULARY)
     query, answer = Queries.one(0, 0, 12), torch.tensor([1])
     with torch.no_grad():
@@ -56,14 +56,14 @@ def test_other_true_answers_of_the_moment_do_not_count_against_an_answer():
     assert loss == pytest.approx(-math.log(float(probability[1] / (1 - probability[2]))), rel=1e-4)
 
 
-def test_an_entity_that_training_never_met_is_the_mean_of_those_it_did():
+def test_an_unseen_entity_has_the_mean_embedding_of_the_trained_ones():
     model = ttranse()
     rows = model.of_all(model.entity.weight, History(TRAIN, Vocabulary.numbered(6, 1)))
-    met, mean = model.entity.weight[:4], model.entity.weight[:4].mean(dim=0)
-    torch.testing.assert_close(rows, torch.cat([met, mean.expand(2, -1)]))
+    trained, mean = model.entity.weight[:4], model.entity.weight[:4].mean(dim=0)
+    torch.testing.assert_close(rows, torch.cat([trained, mean.expand(2, -1)]))
 
 
 @pytest.mark.parametrize("wrong", [{"dim": 0}, {"dropout": 1.0}, {"dropout": -0.1}, {"num_periods": 0}])
-def test_impossible_settings_are_refused(wrong):
+def test_invalid_settings_are_rejected(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         PeriodConfig(**wrong)

@@ -5,6 +5,7 @@ from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import UNREACHED
 from titer.models.common.entities import append_mean_rows, mask_unseen
 
 TRAINED = 3
@@ -15,24 +16,24 @@ def history(num_entities: int) -> History:
     return History(FACTS, Vocabulary.numbered(num_entities, 1))
 
 
-def test_a_newcomer_has_the_mean_row_and_without_newcomers_the_table_is_itself():
+def test_an_added_entity_has_the_mean_row_and_without_one_the_table_is_unchanged():
     table = torch.randn(5, 2)
     torch.testing.assert_close(append_mean_rows(table, history(7)), torch.cat([table, table.mean(dim=0).expand(2, -1)]))
     assert append_mean_rows(table, history(5)) is table
 
 
-def test_a_newcomer_is_no_answer_before_its_first_fact():
+def test_an_added_entity_is_no_answer_before_its_first_fact():
     time = torch.tensor([-9, 2, 3, 5, 6])
     queries = Queries(torch.zeros_like(time), torch.zeros_like(time), time)
     scores = torch.randn(5, 6)
     found = mask_unseen(scores, queries, TRAINED, history(6))
-    heard_of = torch.tensor([[time > 2, time > 5, False] for time in time.tolist()])
+    known = torch.tensor([[time > 2, time > 5, False] for time in time.tolist()])
     assert torch.equal(found[:, :TRAINED], scores[:, :TRAINED])
-    assert torch.equal(found[:, TRAINED:], scores[:, TRAINED:].where(heard_of, -torch.inf))
+    assert torch.equal(found[:, TRAINED:], scores[:, TRAINED:].where(known, UNREACHED))
     assert mask_unseen(scores, queries, 6, history(6)) is scores
 
 
-def test_many_newcomers_cost_no_more_than_their_scores():
+def test_masking_many_added_entities_needs_no_more_memory_than_their_scores():
     time = torch.arange(50)
     queries = Queries(torch.zeros_like(time), torch.zeros_like(time), time)
     scores, past = torch.randn(50, 1000), history(1000)

@@ -6,13 +6,13 @@ from titer.models.common.graph_layers import RelationalConvolution, max_over, me
 
 
 @given(targets=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 9))
-def test_messages_are_summed_averaged_and_compared_by_their_target(targets: list[int], seed: int):
+def test_messages_are_combined_by_their_target(targets: list[int], seed: int):
     messages = torch.randn(len(targets), 3, generator=torch.Generator().manual_seed(seed))
     target = torch.tensor(targets, dtype=torch.int64)
     for node in range(5):
-        heard = messages[target == node]
-        wanted = [heard.sum(0), heard.mean(0), heard.amax(0)] if len(heard) else [torch.zeros(3)] * 3
-        for combine, value in zip((sum_over, mean_over, max_over), wanted, strict=True):
+        received = messages[target == node]
+        expected = [received.sum(0), received.mean(0), received.amax(0)] if len(received) else [torch.zeros(3)] * 3
+        for combine, value in zip((sum_over, mean_over, max_over), expected, strict=True):
             torch.testing.assert_close(combine(target, messages, 5)[node], value)
 
 

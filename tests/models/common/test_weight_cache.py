@@ -20,66 +20,66 @@ def history() -> History:
 
 class Counter:
     def __init__(self) -> None:
-        self.made = 0
+        self.computed = 0
 
     def __call__(self) -> int:
-        self.made += 1
-        return self.made
+        self.computed += 1
+        return self.computed
 
 
-def test_nothing_is_made_twice_from_the_same():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
-    assert [remembered(model, past, make, 3) for _ in range(3)] == [1, 1, 1]
+def test_a_result_is_computed_once_for_the_same_inputs():
+    model, past, compute, cache = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
+    assert [cache(model, past, compute, 3) for _ in range(3)] == [1, 1, 1]
 
 
-def test_another_history_another_time_or_other_weights_make_it_anew():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
-    assert remembered(model, past, make) == 1
-    assert remembered(model, history(), make) == 2
-    assert remembered(model, past, make, 5) == 3
+def test_another_history_key_or_weight_recomputes_the_result():
+    model, past, compute, cache = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
+    assert cache(model, past, compute) == 1
+    assert cache(model, history(), compute) == 2
+    assert cache(model, past, compute, 5) == 3
     with torch.no_grad():
         model.bias.add_(1)
-    assert remembered(model, past, make, 5) == 4
+    assert cache(model, past, compute, 5) == 4
     model.load_state_dict(nn.Linear(1, 1).state_dict())
-    assert remembered(model, past, make, 5) == 5
+    assert cache(model, past, compute, 5) == 5
     optimiser = torch.optim.Adam(model.parameters())
     model(torch.ones(1)).backward()
     optimiser.step()
-    assert remembered(model, past, make, 5) == 6
+    assert cache(model, past, compute, 5) == 6
 
 
-def test_weights_whose_changes_cannot_be_seen_are_never_trusted():
+def test_results_of_inference_tensors_are_not_cached():
     with torch.inference_mode():
         model = nn.Linear(1, 1)
-    past, make, remembered = history(), Counter(), WeightKeyedCache[int]()
-    assert [remembered(model, past, make) for _ in range(2)] == [1, 2]
+    past, compute, cache = history(), Counter(), WeightKeyedCache[int]()
+    assert [cache(model, past, compute) for _ in range(2)] == [1, 2]
 
 
-def test_a_buffer_that_changes_or_is_replaced_makes_it_anew():
-    model, past, make, remembered = nn.BatchNorm1d(1), history(), Counter(), WeightKeyedCache[int]()
-    assert [remembered(model, past, make) for _ in range(2)] == [1, 1]
+def test_a_changed_or_replaced_buffer_recomputes_the_result():
+    model, past, compute, cache = nn.BatchNorm1d(1), history(), Counter(), WeightKeyedCache[int]()
+    assert [cache(model, past, compute) for _ in range(2)] == [1, 1]
     assert model.running_mean is not None
     model.running_mean.add_(1)
-    assert remembered(model, past, make) == 2
+    assert cache(model, past, compute) == 2
     model.running_mean = torch.zeros(1)
-    assert remembered(model, past, make) == 3
-    model.running_mean = torch.zeros(1)  # as new as the one before it
-    assert remembered(model, past, make) == 4
+    assert cache(model, past, compute) == 3
+    model.running_mean = torch.zeros(1)  # of the same version as the one before
+    assert cache(model, past, compute) == 4
 
 
-def test_a_tensor_of_elsewhere_counts_as_well():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
-    elsewhere = torch.zeros(1)
-    assert [remembered(model, past, make, also=(elsewhere,)) for _ in range(2)] == [1, 1]
-    elsewhere.add_(1)
-    assert remembered(model, past, make, also=(elsewhere,)) == 2
+def test_a_changed_tensor_outside_of_the_model_recomputes_the_result():
+    model, past, compute, cache = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
+    outside = torch.zeros(1)
+    assert [cache(model, past, compute, also=(outside,)) for _ in range(2)] == [1, 1]
+    outside.add_(1)
+    assert cache(model, past, compute, also=(outside,)) == 2
 
 
-def test_a_copy_remembers_nothing():
-    model, past, make, remembered = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
-    assert remembered(model, past, make) == 1
-    assert deepcopy(remembered)(model, past, make) == 2
-    assert remembered(model, past, make) == 1
+def test_a_copy_is_empty():
+    model, past, compute, cache = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
+    assert cache(model, past, compute) == 1
+    assert deepcopy(cache)(model, past, compute) == 2
+    assert cache(model, past, compute) == 1
 
 
 MODELS = [("titer", {}), ("path_mixture", {}), ("path_mixture", {"names": False})]
@@ -87,7 +87,7 @@ MODELS = [("titer", {}), ("path_mixture", {}), ("path_mixture", {"names": False}
 
 @pytest.mark.parametrize(("name", "settings"), MODELS)
 @torch.no_grad()
-def test_models_that_were_prepared_anew_do_not_score_as_before(name: str, settings: dict[str, Any]):
+def test_scores_change_when_a_model_is_prepared_again(name: str, settings: dict[str, Any]):
     rows = [(0, 0, 1, 0), (1, 0, 2, 1), (2, 0, 3, 2), (3, 0, 0, 3), (3, 0, 2, 4), (2, 0, 0, 5)]
     facts, vocabulary = Facts.from_rows(rows), Vocabulary.numbered(4, 1)
     past, query = History(facts, vocabulary), Queries.one(3, 0, 9)

@@ -88,7 +88,7 @@ def test_entities_that_first_appear_in_new_facts_can_be_asked_about(world_data):
     larger = Vocabulary([*world_data.vocabulary.entities, "Newcomer"], world_data.vocabulary.relations)
     last = int(world_data.facts.time.max())
     newcomer = larger.num_entities - 1
-    history = History(world_data.facts, world_data.vocabulary).extended(
+    history = History(world_data.facts, world_data.vocabulary).including(
         Facts.from_rows([(newcomer, 0, 3, last + 1)]), larger
     )
     model.vocabulary = larger

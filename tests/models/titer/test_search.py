@@ -210,7 +210,7 @@ def test_an_entity_without_any_past_answers_with_itself():
 def test_an_entity_that_came_after_training_is_asked_and_answered(inductive_mean: bool):
     graph = Graph(Facts.from_rows([(0, 0, 1, 1)]), Vocabulary.numbered(2, 1))
     model = make(graph, inductive_mean=inductive_mean)
-    later = History(graph.facts, graph.vocabulary).extended(Facts.from_rows([(0, 0, 2, 2)]), Vocabulary.numbered(3, 1))
+    later = History(graph.facts, graph.vocabulary).including(Facts.from_rows([(0, 0, 2, 2)]), Vocabulary.numbered(3, 1))
     queries = Queries(torch.tensor([0, 2]), torch.tensor([0, 1]), torch.tensor([3, 3]))
     with torch.inference_mode():
         scores = model.score(queries, later)

@@ -5,7 +5,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.forecasting.forecast import PastFact
 from titer.forecasting.wording.sentences import sentence
 from titer.graph.history import History
-from titer.models.base import Edge
+from titer.models.evidence import Edge
 
 
 def past_fact(edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis) -> PastFact:

@@ -1,4 +1,4 @@
-"""What models have in common that answer all questions of one time together."""
+"""Base class of models that process all queries of a time step together."""
 
 from abc import abstractmethod
 from typing import Any
@@ -18,10 +18,10 @@ from titer.models.common.other_answers import OtherAnswers
 
 
 class ByTimeModel(Model):
-    """A model with an embedding for every entity, which reads the past once for all questions of a time.
+    """A model that encodes the history once for all queries of a time step.
 
-    It is trained by cross-entropy over all entities. Other answers that are true at the question's time do not
-    compete: they do not in the ranking either.
+    It is trained by cross-entropy over all entities. Other answers that are true at the time of the query are excluded
+    from the softmax, as they are from the ranking.
     """
 
     batch_by_time = True
@@ -32,14 +32,14 @@ class ByTimeModel(Model):
 
     @abstractmethod
     def scores_at(self, queries: Queries, time: int, history: History) -> Tensor:
-        """The score of every entity for questions that are all of one time. (queries, num_entities)"""
+        """Score every entity as the answer to queries of one time step. (queries, num_entities)"""
 
     def prepare(self, train: Facts, valid: Facts) -> None:
-        """Note which answers are true together."""
+        """Record which answers of a query are true at the same time."""
         self._others.learn_from(train)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
-        """Cross-entropy of the answers."""
+        """Return the mean cross-entropy of the answers."""
         loss = torch.zeros((), device=answers.device)
         for rows, time in queries.by_time():
             scores = self.scores_at(queries[rows], time, history)
@@ -48,7 +48,7 @@ class ByTimeModel(Model):
         return StepResult(loss / len(queries))
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """log P for every entity. (queries, num_entities)"""
+        """Return log P of every entity. (queries, num_entities)"""
         scores = torch.empty(len(queries), history.vocabulary.num_entities, device=self.device)
         for rows, time in queries.by_time():
             scores[rows] = self.scores_at(queries[rows], time, history)

@@ -1,4 +1,4 @@
-"""What models of embeddings alone share: a score for every entity at once, and cross-entropy over all of them."""
+"""Base class of models that score entities by embeddings alone."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -12,20 +12,21 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import UNREACHED, Model, StepResult
+from titer.models.base import UNREACHED, StepResult
 from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.other_answers import OtherAnswers
+from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.validation import check_at_least_one, check_partial
 
 
 @dataclass(frozen=True)
 class EmbeddingConfig:
-    """Settings that all models of embeddings have."""
+    """Settings of all embedding models."""
 
     dim: int = 200
     """Size of the embedding of an entity."""
     dropout: float = 0.3
-    """Share of a question's vector that is left out in training."""
+    """Dropout rate of the query vector in training."""
 
     def __post_init__(self) -> None:
         check_at_least_one(self, "dim")
@@ -34,10 +35,10 @@ class EmbeddingConfig:
 
 @dataclass(frozen=True)
 class PeriodConfig(EmbeddingConfig):
-    """Settings of a model with embeddings of times."""
+    """Settings of an embedding model that also has embeddings of time."""
 
     num_periods: int = 100
-    """Into how many periods of equal length the time of training is divided; each has an embedding of its own."""
+    """Number of periods of equal length into which the time of training is divided; each has its own embedding."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,65 +46,63 @@ class PeriodConfig(EmbeddingConfig):
 
 
 def small_embedding(num_embeddings: int, dim: int) -> nn.Embedding:
-    """A table whose products of three rows begin near nothing."""
+    """Return an embedding with small initial values, so that products of three rows begin near 0."""
     table = nn.Embedding(num_embeddings, dim)
     nn.init.normal_(table.weight, std=0.1)
     return table
 
 
-class EmbeddingModel(Model):
-    """Knows the past by what it made of embeddings in training alone; the history says who has been heard of.
+class EmbeddingModel(TracksTrainedEntities):
+    """A model that scores entities by learned embeddings; it uses the history only to exclude unseen entities.
 
-    Trained by cross-entropy over all entities; other answers that are true at the question's time do not compete.
-    Questions for the subject are asked with a relation of their own, the inverse. The papers, that of TNTComplEx apart,
-    train against sampled negatives and ask for both ends with the same relation. The dropout on the question and the
-    mean for entities that training does not know are additions of this implementation.
+    It is trained by cross-entropy over all entities; other answers that are true at the time of the query are excluded.
+    Queries for the subject use the inverse relation, which has an embedding of its own. The publications, except that
+    of TNTComplEx, train against sampled negatives and use the same relation for both ends. The dropout of the query
+    vector and the mean embedding for unseen entities are additions of this implementation.
     """
 
-    trained: Tensor  # (num_entities,) who appears in training
     trained_times: Tensor  # (2,) the first and the last time step of training
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: EmbeddingConfig | None = None):
         super().__init__(vocabulary, axis, config)
         self.dropout = nn.Dropout(self.config.dropout)
-        self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
         self.register_buffer("trained_times", torch.zeros(2, dtype=torch.int64))
         self._others = OtherAnswers(vocabulary)
 
     @abstractmethod
     def plausibility(self, queries: Queries, history: History) -> Tensor:
-        """A score for every entity of the history as the answer of every question. (queries, num_entities)"""
+        """Score every entity of the history as the answer to every query. (queries, num_entities)"""
 
     def penalty(self, queries: Queries, answers: Tensor) -> Tensor | float:
-        """What is added to the loss of a batch to keep embeddings small or smooth."""
+        """Return the regularisation term of a batch, which is added to its loss."""
         return 0.0
 
     def prepare(self, train: Facts, valid: Facts) -> None:
-        """Note who appears in training, when it begins and ends, and which answers are true together."""
+        """Record the entities and the time span of training, and which answers of a query are true at the same time."""
         if len(train) == 0:
             return
-        self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
+        super().prepare(train, valid)
         self.trained_times.copy_(torch.tensor([int(train.time.min()), int(train.time.max())]))
         self._others.learn_from(train)
 
     def of_all(self, table: Tensor, history: History) -> Tensor:
-        """The rows of all entities of a history; those that training does not know have the mean of those it does."""
+        """Return the rows of all entities of a history; unseen entities have the mean of the others. (entities, dim)"""
         weight = self.trained.to(table.dtype)
         mean = weight @ table / weight.sum()
         return append_mean_rows(torch.where(self.trained[:, None], table, mean), history)
 
     def period_of(self, time: Tensor, num_periods: int) -> Tensor:
-        """Which of so many periods of equal length, from the beginning of training to its end, is nearest."""
+        """Return the period of each time, of ``num_periods`` equal ones; times outside of training have the nearest."""
         first, last = self.trained_times
         return (time.clamp(first, last) - first) * num_periods // (last - first + 1)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
-        """Cross-entropy of the answers among all entities, and the penalty."""
+        """Return the cross-entropy of the answers among all entities, plus the penalty."""
         scores = self.plausibility(queries, history)
         scores.index_put_(self._others(queries, answers), scores.new_tensor(UNREACHED))
         loss = functional.cross_entropy(scores, answers)
         return StepResult(loss + self.penalty(queries, answers), {"cross_entropy": loss})
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """The plausibility of every entity that has been heard of. (queries, num_entities)"""
+        """Return the plausibility of every entity that is known at the time of the query. (queries, num_entities)"""
         return mask_unseen(self.plausibility(queries, history), queries, self.vocabulary.num_entities, history)

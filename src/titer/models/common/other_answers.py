@@ -1,4 +1,4 @@
-"""Answers that do not compete with the one asked for."""
+"""Other true answers, which are excluded from the training loss."""
 
 from torch import Tensor
 
@@ -9,17 +9,20 @@ from titer.graph.queries import Queries
 
 
 class OtherAnswers:
-    """What else is true at a question's time, as far as training knows; it does not compete in the ranking either."""
+    """The other answers of a query that are true at its time, according to the training split.
+
+    They are excluded from the softmax in training, as they are excluded from the ranking in evaluation.
+    """
 
     def __init__(self, vocabulary: Vocabulary):
         self._vocabulary = vocabulary
         self._known = TrueAnswers(Facts.empty(), vocabulary)
 
     def learn_from(self, train: Facts) -> None:
-        """Note which answers are true together."""
+        """Index the true answers of the training split."""
         self._known = TrueAnswers(train, self._vocabulary)
 
     def __call__(self, queries: Queries, answers: Tensor) -> tuple[Tensor, Tensor]:
-        """Pairs (row of the question, answer) that are true beside those asked for."""
+        """Return the pairs (row of a query, other true answer) as two tensors."""
         self._known = self._known.to(answers.device)
         return self._known.others(queries, answers)

@@ -1,4 +1,4 @@
-"""What the settings of models may be: checks that say which one is wrong, and what it should be."""
+"""Checks of the settings of models, with errors that name the setting and the valid values."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -7,27 +7,27 @@ from titer.errors import ConfigError
 
 
 def check_at_least_one(settings: object, *names: str) -> None:
-    """Numbers of things."""
+    """Require settings to be at least 1."""
     _check(settings, names, lambda value: value >= 1, "be at least 1")
 
 
 def check_positive(settings: object, *names: str) -> None:
-    """Scales and ranges."""
+    """Require settings to be positive."""
     _check(settings, names, lambda value: value > 0, "be positive")
 
 
 def check_not_negative(settings: object, *names: str) -> None:
-    """Weights that may be nothing."""
+    """Require settings not to be negative."""
     _check(settings, names, lambda value: value >= 0, "not be negative")
 
 
 def check_share(settings: object, *names: str) -> None:
-    """Shares that may be all or nothing."""
-    _check(settings, names, lambda value: 0 <= value <= 1, "lie between 0 and 1")
+    """Require settings to be between 0 and 1, both included."""
+    _check(settings, names, lambda value: 0 <= value <= 1, "be between 0 and 1")
 
 
 def check_partial(settings: object, *names: str) -> None:
-    """Shares that may not be all, such as what is dropped."""
+    """Require settings to be at least 0 and below 1."""
     _check(settings, names, lambda value: 0 <= value < 1, "be at least 0 and below 1")
 
 
@@ -37,7 +37,7 @@ def check_at_most(settings: object, limit: float, *names: str) -> None:
 
 
 def check_one_of(settings: object, name: str, known: Iterable[str]) -> None:
-    """A choice."""
+    """Require a setting to be one of some values."""
     known = list(known)
     _check(settings, (name,), lambda value: value in known, f"be one of {', '.join(known)}")
 

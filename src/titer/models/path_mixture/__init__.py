@@ -1,1 +1,1 @@
-"""Every walk at once: a forecast that is a sum over paths."""
+"""The path mixture: a forecast that is a weighted sum over paths in the history."""

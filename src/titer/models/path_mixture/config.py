@@ -1,4 +1,4 @@
-"""The settings of the path mixture."""
+"""Settings of the path mixture."""
 
 from dataclasses import dataclass
 
@@ -7,53 +7,53 @@ from titer.models.common.validation import check_at_least_one, check_partial
 
 @dataclass(frozen=True)
 class PathMixtureConfig:
-    """Settings of ``PathMixture``. The defaults are what does best on the validation splits of all benchmarks."""
+    """Settings of ``PathMixture``. The defaults did best on the validation splits of all benchmarks."""
 
     members: int = 1
-    """How many mixtures are trained beside each other; the forecast is the mean of their probabilities."""
+    """Number of mixtures that are trained side by side; the forecast is the mean of their probabilities."""
 
-    # The kinds of evidence, each of which can be left out.
+    # The kinds of evidence, each of which can be switched off.
     direct: bool = True
-    """Past facts between the subject and the answer, all of them."""
-    two_steps: bool = True
-    """Paths over two facts, through the subject's latest partners."""
+    """Whether past facts between the subject and the answer count."""
+    two_hops: bool = True
+    """Whether paths over two facts count, through the entities that the subject had its latest facts with."""
     same_relation: bool = True
-    """Paths that end in the question's relation: over two facts, and over three of that relation."""
+    """Whether paths that end in the relation of the query count: over two facts, and over three of that relation."""
     trust: bool = True
-    """Whether a network weighs the paths to an answer by all that is known of the pair."""
+    """Whether a network weighs the paths to an answer by the past of subject and answer."""
     prior: bool = True
-    """Whether embeddings have a say; without them answers are told apart by their past alone."""
+    """Whether entities have embeddings; without, answers are distinguished by past facts alone."""
 
     names: bool = True
-    """Whether the words of an entity's name have a say beside its embedding; for nothing where names are numbers."""
+    """Whether the words in an entity's name contribute to its embedding. Of no use where names are numbers."""
 
-    # How far paths reach.
+    # The reach of paths.
     first_edges: int = 32
-    """How many of the subject's latest edges can be a first step."""
+    """Maximum number of the subject's latest edges that serve as a first hop."""
     second_edges: int = 32
-    """How many of a partner's latest edges can be a second step."""
+    """Maximum number of latest edges that serve as a second hop, for each first hop."""
     same_edges: int = 8
-    """How many of the latest answers to the question's relation can be a step of ``same_relation``."""
+    """Maximum number of latest answers to the relation of the query that serve as a hop of ``same_relation`` paths."""
     state_edges: int = 20
-    """How many of its latest edges make the state of an entity."""
+    """Maximum number of latest edges from which the state of an entity is computed."""
 
     # Sizes.
     dim: int = 128
     """Size of embeddings and states."""
     relation_dim: int = 32
-    """Size of the relation embeddings that the smaller networks see."""
+    """Size of the relation embeddings in the smaller networks."""
     hidden_dim: int = 64
-    """Size of hidden layers; the trust network's first is twice as wide."""
+    """Size of hidden layers; the first layer of the trust network has twice this size."""
     rank: int = 32
-    """Rank of the interaction between a question's relation and those of a path of two steps."""
+    """Rank of the interaction between the relation of the query and the relations of a path of two hops."""
 
     # Regularisation.
     dropout: float = 0.3
-    """Share of states and embeddings that is left out in training; half of it in hidden layers."""
+    """Dropout rate of states and embeddings; hidden layers have half of it."""
     entity_dropout: float = 0.1
-    """Share of entities that are treated as if training had never seen them."""
+    """Share of entities whose embedding is zeroed in training, as it is for unseen entities."""
     label_smoothing: float = 0.1
-    """Share of the target that is spread over all entities."""
+    """Share of the target probability that is spread over all entities."""
 
     def __post_init__(self) -> None:
         check_at_least_one(self, "members", "first_edges", "second_edges", "same_edges", "state_edges")

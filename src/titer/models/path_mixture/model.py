@@ -1,4 +1,4 @@
-"""The path mixture behind the common base."""
+"""The path mixture as a ``Model``."""
 
 import math
 from collections.abc import Iterator
@@ -12,32 +12,52 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import UNREACHED, Edge, Evidence, Model, StepResult
+from titer.models.base import UNREACHED, StepResult
 from titer.models.common.other_answers import OtherAnswers
+from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
+from titer.models.evidence import Edge, Evidence
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture, Weights
-from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import Paths
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.registry import register
 
-LEAST_LOG_PROBABILITY = -30.0
-PRIOR = "what is usual for this question, apart from any path"
+MIN_LOG_PROBABILITY = -30.0
+PRIOR = "prior expectation, apart from any path"
 
 
 @register
-class PathMixture(Model):
-    r"""Lets every short walk through history vote at once.
+class PathMixture(TracksTrainedEntities):
+    r"""Sums the weights of all short paths through the history, and a prior.
 
     .. math::
         P(o \mid s, r, t) \propto e^{\pi(s, r, o)} + e^{\varphi(s, r, o)} \sum_{p: s \to o} w(p)
 
-    The sum goes over all past facts between subject and answer, paths over two facts through the subject's latest
-    partners, and paths over two and three facts that end in the question's relation. Because it is exact, the share of
-    every path in an answer's probability is exact too. π is a prior for answers that no path reaches, φ one factor for
-    all paths to an answer. Trained by cross-entropy over all entities, with other true answers of the moment taken
-    out; the forecast is the mean of ``members`` such mixtures.
+    The sum has a term for every path p of three kinds: all past facts between subject and answer; paths over two facts,
+    through the entities that the subject had its latest facts with; and paths over two and three facts that end in the
+    relation of the query. No path is sampled, so the share of each path in P is known exactly. (P is the probability
+    before the temperature is applied; see ``Model.explain``.)
+
+    What is learned:
+
+    - w(p), the weight of a path, from its relations, the relation of the query, and the ages of its facts. Each kind of
+      path has its own formula (``Direct``, ``TwoHops``, ``TwoHopsSame``, ``ThreeHopsSame``).
+    - π(s, r, o), the prior (``Prior``): how often o has been the answer to r for any subject, and how well o fits s by
+      their embeddings, the words of their names, and states computed from their latest facts. It makes answers possible
+      that no path leads to.
+    - φ(s, r, o), one factor for all paths to an answer (``Trust``), from the past facts of the pair (s, o).
+
+    All parameters are trained together by cross-entropy over all entities with label smoothing. Other answers that are
+    true at the time of the query are excluded from the softmax. The forecast is the mean of the probabilities of
+    ``members`` independent mixtures.
+
+    Related publications:
+        This model is our own; no publication describes it. Weights of relation paths as features of a pair: Path
+        Ranking Algorithm (Lao, Mitchell and Cohen, EMNLP 2011). Temporal paths as explanations: xERTE (Han et al., ICLR
+        2021), TITer (Sun et al., EMNLP 2021), TLogic (Liu et al., AAAI 2022). Answers that recur: CyGNet (Zhu et al.,
+        AAAI 2021), recurrency baseline (Gastinger et al., IJCAI 2024). Decaying influence of past facts: Know-Evolve
+        (Trivedi et al., ICML 2017).
     """
 
     name = "path_mixture"
@@ -50,74 +70,78 @@ class PathMixture(Model):
     }
     batch_by_time = True
     config: PathMixtureConfig
-    trained: Tensor  # (num_entities,) who appears in training
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PathMixtureConfig | None = None):
         super().__init__(vocabulary, axis, config)
         sizes = vocabulary.num_entities, vocabulary.num_directed_relations
-        self.mixtures = nn.ModuleList(Mixture(*sizes, self.config) for _ in range(self.config.members))
-        self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
+        mixtures = [Mixture(*sizes, self.config) for _ in range(self.config.members)]
+        self.mixtures = nn.ModuleList(mixtures)
+        self._names = [mixture.names for mixture in mixtures if mixture.names is not None]
         self._others = OtherAnswers(vocabulary)
         self._explained = WeightKeyedCache[list[Weights]]()
 
     def prepare(self, train: Facts, valid: Facts) -> None:
-        """Note who appears in training, and which answers are true together."""
-        self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
-        names = [self.vocabulary.entities[entity] for entity in self.trained.nonzero()[:, 0].tolist()]
-        for module in self.modules():
-            if isinstance(module, Names):
-                module.learn_from(names)
+        """Record the entities of training, the words of their names, and the answers that are true together."""
+        super().prepare(train, valid)
+        trained = [self.vocabulary.entities[entity] for entity in self.trained.nonzero()[:, 0].tolist()]
+        for names in self._names:
+            names.learn_from(trained)
         self._others.learn_from(train)
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
-        """Cross-entropy of the answers, summed over the members."""
+        """Return the mean cross-entropy of the answers, summed over the members."""
         loss = answers.new_zeros((), dtype=torch.float32)
-        for rows, asked in self._by_time(queries, history):
-            for member in self._weights(asked):
+        for rows, batch in self._by_time(queries, history):
+            for member in self._weights(batch):
                 loss = loss + self._losses(member.log_probability(), queries[rows], answers[rows]).sum()
         return StepResult(loss / len(queries))
 
     def _losses(self, log_probability: Tensor, queries: Queries, answers: Tensor) -> Tensor:
-        """Cross-entropy with smoothed labels; other answers that are true at the time do not compete. (questions,)"""
-        gone = log_probability.new_tensor(UNREACHED)
-        log_probability = log_probability.index_put(self._others(queries, answers), gone).log_softmax(dim=1)
+        """Return the cross-entropy with smoothed labels, with other true answers excluded. (queries,)"""
+        excluded = log_probability.new_tensor(UNREACHED)
+        log_probability = log_probability.index_put(self._others(queries, answers), excluded).log_softmax(dim=1)
         smoothing = self.config.label_smoothing
-        hit = log_probability.gather(1, answers[:, None])[:, 0]
-        return -(1 - smoothing) * hit - smoothing * log_probability.clamp(min=LEAST_LOG_PROBABILITY).mean(dim=1)
+        of_answer = log_probability.gather(1, answers[:, None])[:, 0]
+        of_all = log_probability.clamp(min=MIN_LOG_PROBABILITY).mean(dim=1)
+        return -(1 - smoothing) * of_answer - smoothing * of_all
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """log P for every entity. (queries, num_entities)"""
+        """Return log P of every entity. (queries, num_entities)"""
         scores = torch.empty(len(queries), history.vocabulary.num_entities, device=queries.subject.device)
-        for rows, asked in self._by_time(queries, history):
-            scores[rows] = self._log_probability(self._weights(asked))
+        for rows, batch in self._by_time(queries, history):
+            scores[rows] = self._log_probability(self._weights(batch))
         return scores
 
-    def _weights(self, asked: QueryBatch) -> list[Weights]:
-        return [mixture(asked, self.trained) for mixture in self.mixtures]
+    def _weights(self, batch: QueryBatch) -> list[Weights]:
+        """Return the weights of each member."""
+        return [mixture(batch, self.trained) for mixture in self.mixtures]
 
-    def _weights_of_one(self, asked: QueryBatch) -> list[Weights]:
-        """The weights for one question, whose answers are mostly explained one after the other."""
+    def _weights_of_one(self, batch: QueryBatch) -> list[Weights]:
+        """Return the weights for a single query; cached, because its answers are often explained one after another."""
         if torch.is_grad_enabled() or self.training:
-            return self._weights(asked)
-        question = int(asked.subject), int(asked.relation), asked.time
-        return self._explained(self, asked.history, lambda: self._weights(asked), *question)
+            return self._weights(batch)
+        key = int(batch.subject), int(batch.relation), batch.time
+        return self._explained(self, batch.history, lambda: self._weights(batch), *key)
 
     @staticmethod
     def _log_probability(weights: list[Weights]) -> Tensor:
-        """The logarithm of the mean of the members' probabilities."""
+        """Return the logarithm of the mean of the members' probabilities. (queries, entities)"""
         each = torch.stack([member.log_probability() for member in weights])
         return torch.logsumexp(each, dim=0) - math.log(len(weights))
 
     @staticmethod
     def _by_time(queries: Queries, history: History) -> Iterator[tuple[Tensor, QueryBatch]]:
-        """The questions of each moment, and which rows they are."""
+        """Yield the rows of the queries of each time step, and the queries as a batch."""
         for rows, time in queries.by_time():
             yield rows, QueryBatch(queries.subject[rows], queries.relation[rows], time, history)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        """Every path to the answer, and the prior, with their exact shares of the answer's probability."""
-        (_, asked), *_ = self._by_time(query, history)
-        weights = self._weights_of_one(asked)
+        """Return the paths to the answer, and the prior, with their shares of the probability P, strongest first.
+
+        The shares of all evidence sum to 1. P is the probability before the temperature is applied.
+        """
+        (_, batch), *_ = self._by_time(query, history)
+        weights = self._weights_of_one(batch)
         log_probability = self._log_probability(weights)[0, answer]
         shares: dict[tuple[Edge, ...], float] = {}
         for mixture, member in zip(self.mixtures, weights, strict=True):
@@ -126,34 +150,34 @@ class PathMixture(Model):
             mass = (member.log_probability()[0, answer] - log_probability).exp() / len(weights)
             prior, along = torch.stack([member.prior[0, answer], member.along_paths[0, answer]]).softmax(dim=0)
             shares[()] = shares.get((), 0.0) + float(mass * prior)
-            # Python's floats are wider than a tensor's: a weight may be as small as those can hold.
+            # Divided as Python floats, in double precision: the weights of paths may be very small.
             total = float(member.paths[0, answer])
             each = float(mass * along) / total if total > 0 else 0.0
-            for paths in (*self._direct(mixture, asked, answer), *member.kinds):
-                for path, weight in _to(answer, paths, asked):
+            for paths in (*self._direct(mixture, batch, answer), *member.longer):
+                for path, weight in _to(answer, paths, batch):
                     shares[path] = shares.get(path, 0.0) + weight * each
         found = [Evidence(path, share, "" if path else PRIOR) for path, share in shares.items() if share > 0]
         return sorted(found, key=lambda evidence: -evidence.share)[:limit]
 
     @staticmethod
-    def _direct(mixture: Mixture, asked: QueryBatch, answer: int) -> list[Paths]:
-        """Past facts between subject and answer, one by one; nothing if they have no vote."""
+    def _direct(mixture: Mixture, batch: QueryBatch, answer: int) -> list[Paths]:
+        """Return the past facts between subject and answer as paths; none if that kind is switched off."""
         if mixture.direct is None:
             return []
-        relation, age = asked.pair_index.facts_between(asked.subject, answer, asked.elapsed)
-        return [mixture.direct.paths(asked.relation, relation, age, answer)]
+        relation, age = batch.pair_index.facts_between(batch.subject, answer, batch.elapsed)
+        return [mixture.direct.paths(batch.relation, relation, age, answer)]
 
 
-def _to(answer: int, paths: Paths, asked: QueryBatch) -> Iterator[tuple[tuple[Edge, ...], float]]:
-    """The paths of a single question that end at an answer, as edges, with their weights."""
+def _to(answer: int, paths: Paths, batch: QueryBatch) -> Iterator[tuple[tuple[Edge, ...], float]]:
+    """Yield the paths of a single query that end at an answer, and their weights."""
     chosen = (paths.answer == answer).nonzero()[:, 0]
-    steps = [
-        zip(step.relation[chosen].tolist(), step.object[chosen].tolist(), step.age[chosen].tolist(), strict=True)
-        for step in paths.steps
+    hops = [
+        zip(hop.relation[chosen].tolist(), hop.object[chosen].tolist(), hop.age[chosen].tolist(), strict=True)
+        for hop in paths.hops
     ]
-    for weight, *along in zip(paths.weight[chosen].tolist(), *steps, strict=True):
-        here, edges = int(asked.subject), []
-        for relation, there, age in along:
-            edges.append(Edge(here, relation, there, asked.time - age))
+    for weight, *path in zip(paths.weight[chosen].tolist(), *hops, strict=True):
+        here, edges = int(batch.subject), list[Edge]()
+        for relation, there, age in path:
+            edges.append(Edge(here, relation, there, batch.time_of(age)))
             here = there
         yield tuple(edges), weight

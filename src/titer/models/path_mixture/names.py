@@ -1,4 +1,4 @@
-"""What the words of a name say about an entity."""
+"""Embeddings of entity names by their words."""
 
 import re
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from torch.nn import functional
 from titer.data.vocabulary import Vocabulary
 
 BUCKETS = 8192
-"""Rows of the table; a word finds its row by its hash, so that names which come after training find theirs too."""
+"""Number of rows of the table. A word's row is its hash, so that words of names added after training have one too."""
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a name, and what stands in parentheses as a whole.
+    """Return the words of a name, and the text in each pair of parentheses as a whole.
 
     ``Police (South Sudan)`` has police, south, sudan and (south sudan).
     """
@@ -24,15 +24,15 @@ def words_of(name: str) -> list[str]:
 
 
 def phrases_of(name: str) -> list[str]:
-    """What stands outside of parentheses, and what inside: police and (south sudan)."""
+    """Return the text outside of parentheses, and the text in each pair: police and (south sudan)."""
     name = name.replace("_", " ").lower()
     return [re.sub(r"\([^()]*\)", "", name).strip(), *re.findall(r"\([^()]+\)", name)]
 
 
 class Names(nn.Module):
-    """The mean of the embeddings of a name's words, and the same of its phrases."""
+    """The mean embedding of the words of a name, plus the mean embedding of its phrases."""
 
-    learned: Tensor  # (BUCKETS,) which rows belong to names of training; the others say nothing
+    learned: Tensor  # (BUCKETS,) rows that occur in names of training; the others are treated as zero
 
     def __init__(self, dim: int):
         super().__init__()
@@ -41,25 +41,26 @@ class Names(nn.Module):
         self._parts: tuple[Vocabulary, list[tuple[Tensor, Tensor]]] | None = None
 
     def learn_from(self, names: Iterable[str]) -> None:
-        """Note whose words training can learn."""
+        """Record which rows occur in the names of training."""
         self.learned.fill_(False)
         for name in names:
             self.learned[_rows(words_of(name)) + _rows(phrases_of(name))] = True
 
     def forward(self, vocabulary: Vocabulary) -> Tensor:
-        """What the names of all entities say. (entities, dim)"""
+        """Return the embeddings of the names of all entities. (entities, dim)"""
         if self._parts is None or self._parts[0] is not vocabulary:
             parts = [[_rows(part(name)) for name in vocabulary.entities] for part in (words_of, phrases_of)]
-            with torch.inference_mode(False):  # who only asks now may train later
-                self._parts = vocabulary, [self._laid_out(rows) for rows in parts]
+            # Inference tensors could not be used in a later training step.
+            with torch.inference_mode(False):
+                self._parts = vocabulary, [self._concatenated(rows) for rows in parts]
         words = self.words * self.learned[:, None]
         words_mean, phrases_mean = (
             functional.embedding_bag(rows, words, start, mode="mean") for rows, start in self._parts[1]
         )
         return words_mean + phrases_mean
 
-    def _laid_out(self, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
-        """Rows of all names end to end, and where each begins."""
+    def _concatenated(self, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
+        """Return the rows of all names, concatenated, and the position at which each name begins."""
         flat = torch.tensor([row for each in rows for row in each], dtype=torch.int64)
         end = torch.tensor([len(each) for each in rows], dtype=torch.int64).cumsum(0)
         start = functional.pad(end, (1, 0))[:-1]

@@ -11,9 +11,10 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Edge, Evidence, Model, StepResult
+from titer.models.base import Model, StepResult
 from titer.models.common.entities import mask_unseen
 from titer.models.common.weight_cache import WeightKeyedCache
+from titer.models.evidence import Edge, Evidence
 from titer.models.registry import register
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.decide import Decision, decide, gumbel_noise
@@ -67,7 +68,7 @@ class TITer(Model):
         self.member_entity, self.member_relation = co_occurrences(train, self.vocabulary)
 
     @property
-    def steps_per_question(self) -> int:
+    def hops_per_query(self) -> int:
         """L steps of every walk."""
         return self.config.path_length * self.config.num_rollouts
 

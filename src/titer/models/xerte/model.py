@@ -9,9 +9,10 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Evidence, Model, StepResult
+from titer.models.base import Model, StepResult
 from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.other_answers import OtherAnswers
+from titer.models.evidence import Evidence
 from titer.models.registry import register
 from titer.models.xerte.attention import Attention, AttentionContext, TimeEncoding
 from titer.models.xerte.config import XERTEConfig

@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from titer.data.vocabulary import Vocabulary
-from titer.models.base import Edge, Evidence
+from titer.models.evidence import Edge, Evidence
 from titer.models.xerte.subgraph import Expansion
 
 STAYED = "the query's own subject, without a hop"

@@ -1,0 +1,60 @@
+"""Evidence for an answer: paths of past facts, with their shares of the answer's score."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from titer.data.vocabulary import Vocabulary
+
+
+class Edge(NamedTuple):
+    """A past fact as one hop of a path, from ``subject`` to ``object``.
+
+    A path may use a fact against its direction. Then ``relation`` is the inverse of the fact's relation, and subject
+    and object are swapped.
+
+    Attributes:
+        subject: Id of the entity at which the hop begins.
+        relation: Id of the directed relation: a relation, or the inverse of one.
+        object: Id of the entity at which the hop ends.
+        time: Time step of the fact.
+    """
+
+    subject: int
+    relation: int
+    object: int
+    time: int
+
+    def forward(self, vocabulary: Vocabulary) -> "Edge":
+        """Return the fact in its own direction, as the dataset has it.
+
+        Args:
+            vocabulary: The vocabulary that the ids belong to.
+
+        Returns:
+            This edge, or the reversed edge if its relation is an inverse.
+        """
+        if not vocabulary.is_inverse(self.relation):
+            return self
+        return Edge(self.object, vocabulary.inverse(self.relation), self.subject, self.time)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One reason for the score of an answer: a path of past facts, and its share of the score.
+
+    Attributes:
+        path: The hops from the subject of the query to the answer, each of a fact before the time of the query. Empty
+            if the share does not come from a path.
+        share: Share of the answer's score that comes from this evidence, between 0 and 1.
+        note: Where the share comes from, if there is no path; otherwise empty.
+        numbers: For each hop, what the model computed for it, by name (for example its probability). Empty if the model
+            has nothing to report.
+        count: Number of paths that this evidence represents. They differ in their times only, and ``path`` is the
+            latest of them.
+    """
+
+    path: tuple[Edge, ...]
+    share: float
+    note: str = ""
+    numbers: tuple[dict[str, float], ...] = ()
+    count: int = 1
