@@ -55,7 +55,7 @@ def download(
 
     benchmark = benchmark_named(name)
     if benchmark is None:
-        raise DataError(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}")
+        raise DataError(f"unknown benchmark {name!r}; choose from {', '.join(BENCHMARKS)}")
     say(f"{benchmark.name} is in {downloads.download(benchmark, mirror=mirror, folder=folder)}")
 
 

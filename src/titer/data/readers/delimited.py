@@ -85,7 +85,7 @@ class DelimitedFile(Source):
         """Read the whole file, and return ``False`` if it should be UTF-8 and is not.
 
         Arrow accepts a quotation mark that is never closed in the last column, and takes the rest of the file into
-        that field. Such a file is refused here.
+        that field. Such a file is rejected here.
         """
         self._checked.read_rest()
         if self._checked.num_quotes % 2:
