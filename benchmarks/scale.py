@@ -49,8 +49,8 @@ def import_facts(source: Path, out: Path) -> dict[str, float]:
     """Import the CSV file into a dataset folder."""
     from titer.data.importing import import_dataset
 
-    imported = import_dataset([source], out)
-    return {"facts": len(imported.dataset.facts)}
+    dataset = import_dataset(source, out)
+    return {"facts": len(dataset.facts)}
 
 
 def index_facts(folder: Path) -> dict[str, float]:

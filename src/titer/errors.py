@@ -1,36 +1,40 @@
-"""The errors that a user can mend. The command line prints them without a traceback."""
+"""Errors the user can fix. The command line prints them without a traceback."""
 
 
 class TiterError(Exception):
-    """Base of everything that titer reports as the caller's to mend."""
+    """Base class of all errors the user can fix."""
 
 
 class DataError(TiterError):
-    """A file or a fact that cannot be used as it is."""
+    """A file, a fact or a date cannot be used."""
 
 
 class ConfigError(TiterError):
-    """A setting that does not exist, has the wrong type or an impossible value."""
+    """A setting does not exist, has the wrong type or has an impossible value."""
 
 
 class NoEvidenceError(TiterError):
-    """A model that shows no evidence, where evidence is to be measured."""
+    """A model gives no evidence, but evidence is to be evaluated."""
 
 
 class PluginError(TiterError):
-    """A model of an installed package that cannot be used as it is."""
+    """A model of an installed package cannot be used."""
 
 
 class RunError(TiterError):
-    """A run directory that is missing something or was damaged."""
+    """A run directory is incomplete or damaged."""
 
 
 class StoreError(TiterError):
-    """A database of added facts that cannot be reached, is damaged, or belongs to something else."""
+    """A fact store cannot be reached, is damaged, or belongs to another dataset."""
 
 
 class UnknownNameError(TiterError):
-    """A name that nothing goes by; carries the names that come closest."""
+    """A name is unknown.
+
+    Attributes:
+        suggestions: The most similar known names.
+    """
 
     def __init__(self, message: str, suggestions: list[str] | None = None):
         self.suggestions = suggestions or []
@@ -40,7 +44,11 @@ class UnknownNameError(TiterError):
 
 
 class UnknownFactError(TiterError):
-    """A fact that is not there; carries the facts that come closest."""
+    """A fact is unknown.
+
+    Attributes:
+        suggestions: The most similar known facts.
+    """
 
     def __init__(self, message: str, suggestions: list[str]):
         self.suggestions = suggestions
@@ -48,4 +56,4 @@ class UnknownFactError(TiterError):
 
 
 class MissingPackageError(TiterError):
-    """An optional package is needed and not installed."""
+    """An optional package is not installed."""

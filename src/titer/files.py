@@ -1,4 +1,4 @@
-"""Writing files so that a reader finds either the old content or the new, never half of it."""
+"""Atomic writes: a reader sees either the old content or the new, never a part of it."""
 
 import hashlib
 import json
@@ -14,14 +14,14 @@ from titer.errors import TiterError
 
 
 def sha256_of(path: Path) -> str:
-    """Hex SHA-256 of a file."""
+    """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def atomic_path(target: Path) -> Generator[Path]:
-    """A temporary path beside ``target`` that takes its place when the block ends without an error."""
+    """Yield a temporary path that replaces ``target`` when the block ends without an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     os.close(handle)
@@ -38,9 +38,9 @@ def atomic_path(target: Path) -> Generator[Path]:
 
 @contextmanager
 def atomic_directory(target: Path, *, overwrite: bool = False) -> Generator[Path]:
-    """A temporary folder beside ``target`` that becomes ``target`` when the block ends without an error."""
+    """Yield a temporary folder that becomes ``target`` when the block ends without an error."""
     if target.exists() and not overwrite:
-        raise TiterError(f"{target} already exists; choose another place or pass --overwrite")
+        raise TiterError(f"{target} already exists; choose another path or pass --overwrite")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
@@ -67,7 +67,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def _swap(new: Path, target: Path) -> None:
-    """Put ``new`` where ``target`` is. A folder cannot replace a full one, so the old one steps aside first."""
+    """Replace ``target`` by ``new``. A folder cannot replace one with files, so the old one is moved away first."""
     if not target.exists():
         new.rename(target)
         return

@@ -1,4 +1,4 @@
-"""Progress bars for people: drawn on a terminal, silent everywhere else."""
+"""Progress bars on a terminal."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,13 @@ Item = TypeVar("Item")
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
-    """Yield ``items`` behind a progress bar on standard error, if somebody is watching it."""
+    """Yield items, and show a progress bar on standard error if that is a terminal.
+
+    Args:
+        items: The items.
+        description: What is in progress.
+        total: The number of items, if ``items`` does not have a length.
+    """
     if not sys.stderr.isatty():
         yield from items
         return

@@ -1,4 +1,4 @@
-"""A small TOML writer; the standard library has only the reader."""
+"""Write TOML; the standard library can only read it."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """Render nested dictionaries of plain values as TOML. ``None`` is left out, as TOML has no such value."""
+    """Return nested dictionaries of plain values as TOML. ``None`` is left out, since TOML has no such value."""
     return "\n".join(_lines(table, ())).strip() + "\n"
 
 
@@ -30,8 +30,8 @@ def _value(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str):
-        # A TOML basic string is a JSON string, but for DEL, which JSON leaves as it is.
+        # A TOML basic string is a JSON string, except for DEL, which JSON does not escape.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(item) for item in value) + "]"
-    raise TypeError(f"TOML has no place for {type(value).__name__}")
+    raise TypeError(f"TOML cannot represent {type(value).__name__}")

@@ -34,7 +34,7 @@ BENCHMARK = {
 
 
 def write_benchmark(folder: Path, **changed: str | bytes | None) -> Path:
-    """The folder above, with other content for some files (``None``: without the file)."""
+    """Write the folder above, with other content for some files (``None``: without the file)."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (BENCHMARK | {f"{stem}.txt": content for stem, content in changed.items()}).items():
         if text is not None:
@@ -43,7 +43,7 @@ def write_benchmark(folder: Path, **changed: str | bytes | None) -> Path:
 
 
 def write_table(path: Path, rows: Sequence[Row], columns: Sequence[str] = POINT) -> Path:
-    """Rows of text in the format that the ending of ``path`` asks for; nothing is written as nothing."""
+    """Write rows of text in the format of the suffix of ``path``; empty text is written as a missing value."""
     by_column = {name: [row[i] or None for row in rows] for i, name in enumerate(columns)}
     match path.suffixes:
         case [".parquet"]:
@@ -62,11 +62,11 @@ def write_table(path: Path, rows: Sequence[Row], columns: Sequence[str] = POINT)
 
 
 def named(facts: Facts, vocabulary: Vocabulary, axis: TimeAxis) -> list[Row]:
-    """Facts as people wrote them."""
+    """Return facts as rows of names and dates."""
     entities, relations = vocabulary.entities, vocabulary.relations
     return [(entities[s], relations[r], entities[o], axis.label(t)) for s, r, o, t in facts]
 
 
 def content(dataset: Dataset) -> Mapping[str, Counter[Row]]:
-    """What each split says, without ids or order."""
+    """Return the named facts of each split, without ids and order."""
     return {name: Counter(named(facts, dataset.vocabulary, dataset.axis)) for name, facts in dataset.splits.items()}

@@ -1,4 +1,4 @@
-"""Bad input: said with file, row, column and reason, and nothing written; or set aside and counted."""
+"""Bad input: an error with file, row, column and reason, and nothing written; or skipped and counted."""
 
 import csv
 import gzip
@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from data.samples import POINT, write_benchmark, write_table
 from titer.cli.main import app
-from titer.data.readers import sources
+from titer.data.readers import delimited, json_lines
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import Table, TableOptions, read_tables
 from titer.errors import DataError
@@ -38,7 +38,7 @@ def tree(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-# What is wrong, in which file, its content, and the message after the name of the file. The first three rows are good.
+# For each problem: the file, its content, and the message after the file name. The first three rows are good.
 BAD_ROWS: dict[str, tuple[str, str | bytes, str]] = {
     "too few columns": ("f.csv", HEADER + GOOD + "Ada,visit,Ben\n", ", row 5: 3 columns instead of 4"),
     "one column": ("f.csv", HEADER + GOOD + "Ada\n", ", row 5: 1 column instead of 4"),
@@ -49,25 +49,25 @@ BAD_ROWS: dict[str, tuple[str, str | bytes, str]] = {
     ),
     "an empty name": ("f.csv", HEADER + GOOD + "Ada, ,Ben,2018-10-04\n", ", row 5, column 'relation': empty"),
     "an empty time": ("f.csv", HEADER + GOOD + "Ada,visit,Ben,\n", ", row 5, column 'time': empty"),
-    "a number that is none": (
+    "not a number": (
         "f.csv",
         HEADER + "a,r,b,1\na,r,b,2\na,r,b,3\na,r,b,4x\n",
-        ", row 5, column 'time': '4x' is not a whole number",
+        ", row 5, column 'time': '4x' is not an integer",
     ),
-    "a date that is none": (
+    "not a date": (
         "f.csv",
         HEADER + GOOD + "Ada,visit,Ben,4.10.2018\n",
         ", row 5, column 'time': '4.10.2018' is not a date like 2018-10-04",
     ),
-    "a date that never was": (
+    "not in the calendar": (
         "f.csv",
         HEADER + GOOD + "Ada,visit,Ben,2018-02-30\n",
         ", row 5, column 'time': '2018-02-30' is not a date of the calendar",
     ),
-    "a date that is too vague": (
+    "an imprecise date": (
         "f.csv",
         HEADER + GOOD + "Ada,visit,Ben,2018-10-##\n",
-        ", row 5, column 'time': '2018-10-##' names only a month, and time is counted by the day",
+        ", row 5, column 'time': '2018-10-##' names only a month, but one time step is one day",
     ),
     "an unknown date of a point": (
         "f.csv",
@@ -90,7 +90,7 @@ BAD_ROWS: dict[str, tuple[str, str | bytes, str]] = {
         ", row 5: 3 columns instead of 4",
     ),
     "a broken JSON line": ("f.jsonl", 3 * JSON_ROW + '{"subject": "A\n', ", row 4: not JSON: "),
-    "JSON that is no object": ("f.jsonl", 3 * JSON_ROW + "[1, 2]\n", ", row 4: not a JSON object"),
+    "JSON that is not an object": ("f.jsonl", 3 * JSON_ROW + "[1, 2]\n", ", row 4: not a JSON object"),
     "JSON without an end": ("f.jsonl", 3 * JSON_ROW + "[" * 100_000 + "\n", ", row 4: not JSON"),
     "JSON that lacks a key": ("f.jsonl", 3 * JSON_ROW + '{"subject": "A"}\n', ", row 4, column 'relation': empty"),
     "JSON that is not UTF-8": ("f.jsonl", 3 * JSON_ROW.encode() + b'{"subject": "\xe9"}\n', ", row 4: not UTF-8 text"),
@@ -103,25 +103,25 @@ BAD_ROWS: dict[str, tuple[str, str | bytes, str]] = {
 
 BAD_FILES: dict[str, tuple[str, str | bytes, str]] = {
     "an empty file": ("f.csv", "", ": the file is empty"),
-    "an empty compressed file": ("f.csv.gz", gzip.compress(b""), ", row 1: empty, where the names of the columns"),
+    "an empty compressed file": ("f.csv.gz", gzip.compress(b""), ", row 1: empty, but the first row must"),
     "an empty JSON file": ("f.jsonl", "\n\n", ": the file is empty"),
     "JSON without objects": ("f.jsonl", "\n3\n", ", row 2: not a JSON object"),
     "nothing but a header": ("f.csv", HEADER, ": no facts were read: no rows"),
-    "a blank header": ("f.csv", "\n" + HEADER + GOOD, ", row 1: empty, where the names of the columns should be"),
+    "a blank header": ("f.csv", "\n" + HEADER + GOOD, ", row 1: empty, but the first row must have the column names"),
     "a missing column": (
         "f.csv",
         "subject,relation,time\na,r,2018\n",
-        ", row 1: there is no column 'object'; the file has subject, relation, time",
+        ", row 1: no column 'object'; the file has subject, relation, time",
     ),
     "a missing time": (
         "f.csv",
         "subject,relation,object\na,r,b\n",
-        ", row 1: there is no column 'time' (or 'start' and 'end')",
+        ", row 1: no column 'time' (or 'start' and 'end')",
     ),
-    "a missing end": ("f.csv", "subject,relation,object,start\na,r,b,1\n", ", row 1: there is no column 'end'"),
-    "a missing column in JSON": ("f.jsonl", '{"subject": "a"}\n', ", row 1: there is no column 'relation'"),
+    "a missing end": ("f.csv", "subject,relation,object,start\na,r,b,1\n", ", row 1: no column 'end'"),
+    "a missing column in JSON": ("f.jsonl", '{"subject": "a"}\n', ", row 1: no column 'relation'"),
     "a repeated column": ("f.csv", "subject,relation,object,time,time\n", ", row 1: column 'time' appears twice"),
-    "UTF-16": ("f.csv", (HEADER + GOOD).encode("utf-16"), ", row 1: not utf-8 text (--encoding names another"),
+    "UTF-16": ("f.csv", (HEADER + GOOD).encode("utf-16"), ", row 1: not utf-8 text; --encoding sets another"),
     "UTF-16 without a mark": ("f.csv", (HEADER + GOOD).encode("utf-16-le"), ", row 1: not utf-8 text"),
     "JSON in UTF-16": ("f.jsonl", JSON_ROW.encode("utf-16"), ", row 1: not UTF-8 text"),
     "a header that is not UTF-8": ("f.csv", b"\xe9," + (HEADER + GOOD).encode(), ", row 1: not utf-8 text"),
@@ -140,18 +140,18 @@ BAD_FILES: dict[str, tuple[str, str | bytes, str]] = {
         HEADER + GOOD + '"' + 20_000 * GOOD,
         ", row 5: a quotation mark is opened and never closed",
     ),
-    "Parquet that is none": ("f.parquet", "PAR1, or so they say", ": not a readable Parquet file"),
-    "Feather that is none": ("f.feather", "ARROW1, or so they say", ": not a readable Feather file"),
-    "gzip that is none": ("f.csv.gz", b"\x1f\x8b\x08, or so they say", ": cannot be read"),
-    "gzip that is no JSON either": ("f.jsonl.gz", b"\x1f\x8b\x08, or so they say", ": cannot be read"),
-    "an unknown ending": ("f.xlsx", HEADER + GOOD, ": cannot tell the format from '.xlsx'"),
+    "not Parquet": ("f.parquet", "PAR1, but invalid", ": not a readable Parquet file"),
+    "not Feather": ("f.feather", "ARROW1, but invalid", ": not a readable Feather file"),
+    "not gzip": ("f.csv.gz", b"\x1f\x8b\x08, but invalid", ": cannot be read"),
+    "neither gzip nor JSON": ("f.jsonl.gz", b"\x1f\x8b\x08, but invalid", ": cannot be read"),
+    "an unknown ending": ("f.xlsx", HEADER + GOOD, ": unknown format '.xlsx'"),
 }
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"), [*BAD_ROWS.values(), *BAD_FILES.values()], ids=[*BAD_ROWS, *BAD_FILES]
 )
-def test_bad_input_is_said_with_its_place_and_nothing_is_written(
+def test_bad_input_is_reported_with_its_place_and_nothing_is_written(
     tmp_path: Path, name: str, text: str | bytes, message: str
 ):
     path = tmp_path / name
@@ -163,7 +163,7 @@ def test_bad_input_is_said_with_its_place_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(("name", "text", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
-def test_a_bad_row_can_be_set_aside_counted_and_found_again(tmp_path: Path, name: str, text: str | bytes, message: str):
+def test_a_bad_row_can_be_skipped_and_is_listed(tmp_path: Path, name: str, text: str | bytes, message: str):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     result = run_import(path, "--out", tmp_path / "out", "--split", "1,0,0", "--bad-rows", "skip")
@@ -193,7 +193,7 @@ def table_of(count: int) -> pa.Table:
     return pa.table({**parts, "time": list(range(count))})
 
 
-def test_a_damaged_parquet_file_is_refused_by_name(tmp_path: Path):
+def test_a_damaged_parquet_file_is_named(tmp_path: Path):
     path = tmp_path / "facts.parquet"
     pq.write_table(table_of(1000), path)
     damaged = bytearray(path.read_bytes())
@@ -203,7 +203,7 @@ def test_a_damaged_parquet_file_is_refused_by_name(tmp_path: Path):
         read(path)
 
 
-def test_half_a_feather_file_is_refused_by_name(tmp_path: Path):
+def test_a_truncated_feather_file_is_named(tmp_path: Path):
     path = tmp_path / "facts.feather"
     feather.write_feather(table_of(1000), str(path))
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -212,7 +212,7 @@ def test_half_a_feather_file_is_refused_by_name(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["facts.parquet", "facts.feather", "FACTS.PARQUET"])
-def test_rows_of_stored_tables_count_from_one_without_a_header(tmp_path: Path, name: str):
+def test_rows_of_arrow_files_are_numbered_from_one(tmp_path: Path, name: str):
     path = tmp_path / name
     table = pa.table({"subject": ["a", "b", None], "relation": ["r"] * 3, "object": ["b"] * 3, "time": [1, 2, 3]})
     if path.suffix.lower() == ".parquet":
@@ -224,7 +224,7 @@ def test_rows_of_stored_tables_count_from_one_without_a_header(tmp_path: Path, n
 
 
 @pytest.mark.parametrize("name", ["facts.parquet", "facts.feather"])
-def test_stored_tables_with_impossible_columns_are_refused_by_column(tmp_path: Path, name: str):
+def test_impossible_columns_of_arrow_files_are_named(tmp_path: Path, name: str):
     path = tmp_path / name
     write = pq.write_table if name.endswith("parquet") else feather.write_feather
     write(table_of(2).set_column(3, "time", pa.array([[1], [2]])), str(path))
@@ -235,32 +235,30 @@ def test_stored_tables_with_impossible_columns_are_refused_by_column(tmp_path: P
         read(path)
 
 
-def test_files_that_are_not_there_are_named(tmp_path: Path):
+def test_a_missing_file_is_named(tmp_path: Path):
     result = run_import(tmp_path / "nowhere.csv", "--out", tmp_path / "out")
-    assert str(result.exception) == f"{tmp_path / 'nowhere.csv'}: there is no such file"
+    assert str(result.exception) == f"{tmp_path / 'nowhere.csv'}: no such file"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--column", "subject"), "--column wants PART=COLUMN"),
-        (("--column", "verb=relation"), "a column cannot be mapped to 'verb'"),
-        (("--column", "time=when"), "there is no column 'when'"),
+        (("--column", "verb=relation"), "unknown part of a fact 'verb'"),
+        (("--column", "time=when"), "no column 'when'"),
         (("--split", "0.8,0.2"), "--split wants three shares"),
         (("--split", "0.8,0.1,0.2"), "must add up to 1"),
-        (("--valid-from", "2018-10-02"), "go together"),
+        (("--valid-from", "2018-10-02"), "of both valid and test"),
         (("--valid-from", "2018-10-02", "--test-from", "soon"), "'soon' is not a date"),
-        (("--earliest", "2018"), "names only a year, and time is counted by the day"),
-        (("--encoding", "utf-9"), "there is no encoding 'utf-9'"),
+        (("--earliest", "2018"), "names only a year, but one time step is one day"),
+        (("--encoding", "utf-9"), "unknown encoding 'utf-9'"),
         (("--encoding", "ascii"), "cannot be read as ascii text"),
-        (("--delimiter", "||"), "a delimiter is one character, not '||'"),
-        (("--unit", "hour"), "names only a day, and time is counted by the hour"),
-        (("--date-format", "%d.%m.%Y"), "'2018-10-01' does not look like '%d.%m.%Y'"),
+        (("--delimiter", "||"), "the delimiter must be one character, not '||'"),
+        (("--unit", "hour"), "names only a day, but one time step is one hour"),
+        (("--date-format", "%d.%m.%Y"), "'2018-10-01' does not match the date format '%d.%m.%Y'"),
     ],
 )
-def test_options_that_cannot_be_followed_are_refused_and_nothing_is_written(
-    tmp_path: Path, words: tuple[str, ...], message: str
-):
+def test_impossible_options_are_rejected_and_nothing_is_written(tmp_path: Path, words: tuple[str, ...], message: str):
     (tmp_path / "facts.csv").write_text(HEADER + GOOD.replace("Ada", "Zoë"))
     result = run_import(tmp_path / "facts.csv", "--out", tmp_path / "out", *words)
     assert isinstance(result.exception, DataError)
@@ -277,7 +275,7 @@ def test_the_process_fails_with_one_line_and_no_traceback(tmp_path: Path):
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
         f"error: {path}, row 5, column 'time': 'soon' is not a date like 2018-10-04",
-        "(--bad-rows skip sets such rows aside and goes on)",
+        "(--bad-rows skip leaves such rows out and lists them in a file)",
     ]
     assert tree(tmp_path) == {"facts.csv"}
 
@@ -311,15 +309,15 @@ PLACES = {
 @pytest.fixture(scope="module")
 def small_blocks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "BLOCK_BYTES", 48)
-        patch.setattr(sources, "JSON_ROWS", 3)
+        patch.setattr(delimited, "BLOCK_BYTES", 48)
+        patch.setattr(json_lines, "BATCH_ROWS", 3)
         yield
 
 
 @pytest.mark.usefixtures("small_blocks")
 @settings(max_examples=150)
 @given(kinds=st.lists(st.sampled_from(list(LINES)), max_size=30), header=st.booleans(), final_newline=st.booleans())
-def test_bad_rows_are_found_where_they_are(kinds: list[str], header: bool, final_newline: bool):
+def test_bad_rows_are_reported_with_their_row_number(kinds: list[str], header: bool, final_newline: bool):
     kinds = ["good", *kinds]
     lines = [HEADER.strip()] * header + [LINES[kind].format(i=i) for i, kind in enumerate(kinds)]
     text = "\n".join(lines) + "\n" * (final_newline or not lines[-1])
@@ -337,7 +335,7 @@ def test_bad_rows_are_found_where_they_are(kinds: list[str], header: bool, final
             column = f", column {bad[0][1]!r}" if bad[0][1] else ""
             assert str(caught.value).startswith(f"{path}, row {bad[0][0]}{column}: ")
     assert sorted((problem.row, problem.column) for problem in rejections.problems) == bad
-    assert table.num_blank == sum(kind in ("blank", "empty") for kind in kinds)
+    assert rejections.num_blank == sum(kind in ("blank", "empty") for kind in kinds)
     numbers = [i for i, kind in enumerate(kinds) if kind in ("good", "quoted")]
     assert [int(table.axis.label(t)) for t in table.facts.time.tolist()] == numbers
 
@@ -346,16 +344,16 @@ JSON_LINES = {
     "good": '{{"subject": "a", "relation": "r", "object": "b", "time": {i}}}',
     "blank": "  ",
     "broken": '{{"subject": "a',
-    "no object": "[]",
+    "not an object": "[]",
     "no name": '{{"subject": "a", "relation": null, "object": "b", "time": {i}}}',
     "no number": '{{"subject": "a", "relation": "r", "object": "b", "time": "soon"}}',
 }
-JSON_PLACES = {"broken": "", "no object": "", "no name": "relation", "no number": "time"}
+JSON_PLACES = {"broken": "", "not an object": "", "no name": "relation", "no number": "time"}
 
 
 @pytest.mark.usefixtures("small_blocks")
 @given(kinds=st.lists(st.sampled_from(list(JSON_LINES)), max_size=12))
-def test_bad_lines_of_json_are_found_where_they_are(kinds: list[str]):
+def test_bad_lines_of_json_are_reported_with_their_row_number(kinds: list[str]):
     kinds = ["good", *kinds]
     bad = [(i + 1, JSON_PLACES[kind]) for i, kind in enumerate(kinds) if kind in JSON_PLACES]
     rejections = Rejections(skip=True)
@@ -367,7 +365,7 @@ def test_bad_lines_of_json_are_found_where_they_are(kinds: list[str]):
             with pytest.raises(DataError, match=rf"facts.jsonl, row {bad[0][0]}\b"):
                 read(path)
     assert sorted((problem.row, problem.column) for problem in rejections.problems) == bad
-    assert table.num_blank == kinds.count("blank")
+    assert rejections.num_blank == kinds.count("blank")
     assert len(table.facts) == kinds.count("good")
 
 
@@ -378,7 +376,7 @@ def test_a_quoted_newline_does_not_make_a_row(tmp_path: Path):
         read(tmp_path / "facts.csv")
 
 
-def test_rows_swallowed_between_two_stray_quotation_marks_are_not_taken_for_a_name(tmp_path: Path):
+def test_rows_between_two_stray_quotation_marks_are_not_read_as_one_name(tmp_path: Path):
     rows = 'Ada,visit,"Ben,2018-10-01\nAda,visit,Cleo,2018-10-02\nAda,visit,"Dan,2018-10-03\n'
     (tmp_path / "facts.csv").write_text(HEADER + GOOD + rows)
     with pytest.raises(DataError, match="row 5, column 'object': a line break in a name"):
@@ -404,7 +402,7 @@ def test_rejected_rows_are_listed_in_order_with_file_reason_and_text(tmp_path: P
     assert json.loads(CliRunner().invoke(app, ["data", "info", str(tmp_path / "out"), "--json"]).stdout)["train"] == 3
 
 
-def test_nothing_is_rejected_without_saying_so_and_no_file_is_left_when_all_is_well(tmp_path: Path):
+def test_no_file_of_rejected_rows_is_written_if_all_rows_are_good(tmp_path: Path):
     result = run_import(write_good(tmp_path), "--out", tmp_path / "out", "--bad-rows", "skip")
     assert result.stderr == ""
     assert not (tmp_path / "out.rejected.csv").exists()
@@ -429,7 +427,7 @@ def test_blank_rows_of_json_and_of_a_benchmark_folder_are_reported(tmp_path: Pat
     assert run_import(folder, "--out", tmp_path / "bench").stderr == "3 blank rows were left out\n"
 
 
-def test_rejected_rows_that_cannot_be_written_leave_no_dataset_either(tmp_path: Path):
+def test_no_dataset_is_written_if_the_rejected_rows_cannot_be(tmp_path: Path):
     (tmp_path / "facts.csv").write_text(HEADER + GOOD + "Ada\n")
     words = ("--bad-rows", "skip", "--rejected", tmp_path / "facts.csv" / "bad.csv")
     assert run_import(tmp_path / "facts.csv", "--out", tmp_path / "out", *words).exception is not None

@@ -50,12 +50,12 @@ def test_an_untidy_folder_reads_like_a_tidy_one(tmp_path: Path, untidy: dict[str
     assert dataset.checksum == tidy.checksum
 
 
-def test_line_separators_within_a_name_do_not_end_it(tmp_path: Path):
+def test_unicode_line_separators_are_part_of_a_name(tmp_path: Path):
     folder = write_benchmark(tmp_path / "odd", entity2id="Ada\u2028Byron\t0\nBen\x85\x0cX\t1\nCleo\t2\n")
     assert read_benchmark(folder).vocabulary.entities == ["Ada\u2028Byron", "Ben\x85\x0cX", "Cleo"]
 
 
-def test_a_folder_is_called_like_itself_or_as_one_likes(tmp_path: Path):
+def test_the_default_name_is_that_of_the_folder(tmp_path: Path):
     folder = write_benchmark(tmp_path / "somewhere")
     assert read_benchmark(folder).name == "somewhere"
     assert read_benchmark(folder, name="chosen").name == "chosen"
@@ -80,8 +80,8 @@ def test_a_known_benchmark_is_recognised_by_its_files_and_gets_its_dates(
 
 
 BAD: dict[str, tuple[dict[str, str | bytes | None], str]] = {
-    "a missing split": ({"valid": None}, ": there is no valid.txt (a missing split)"),
-    "a missing dictionary": ({"entity2id": None}, ": there is no entity2id.txt"),
+    "a missing split": ({"valid": None}, ": no valid.txt (a missing split)"),
+    "a missing dictionary": ({"entity2id": None}, ": no entity2id.txt"),
     "an empty split": ({"test": ""}, "/test.txt: the file is empty"),
     "an empty dictionary": ({"relation2id": "\n"}, "/relation2id.txt: the file is empty"),
     "too few columns throughout": ({"train": "0\t0\t1\n"}, "/train.txt, row 1: 3 columns instead of 4"),
@@ -91,11 +91,11 @@ BAD: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         "/valid.txt, row 3: 5 columns instead of 4",
     ),
     "an empty field": ({"train": "0\t0\t1\t0\n0\t\t1\t0\n"}, "/train.txt, row 2, column 'relation': empty"),
-    "a field that is no number": (
+    "a field that is not a number": (
         {"train": "0\t0\t1\tsoon\n"},
-        "/train.txt, row 1, column 'time': 'soon' is not a whole number",
+        "/train.txt, row 1, column 'time': 'soon' is not an integer",
     ),
-    "half a number": ({"train": "0\t0\t1.5\t0\n"}, "/train.txt, row 1, column 'object': '1.5' is not a whole number"),
+    "half a number": ({"train": "0\t0\t1.5\t0\n"}, "/train.txt, row 1, column 'object': '1.5' is not an integer"),
     "an unknown entity": (
         {"test": "0\t0\t1\t0\n0\t0\t3\t0\n"},
         "/test.txt, row 2, column 'object': unknown entity id 3; the dictionary has 0 to 2",
@@ -120,9 +120,9 @@ BAD: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         "/entity2id.txt, row 2: 1 column instead of a name and an id",
     ),
     "an id without a name": ({"entity2id": "Ada\t0\n\t1\n"}, "/entity2id.txt, row 2, column 'name': empty"),
-    "an id that is no number": (
+    "an id that is not a number": (
         {"entity2id": "Ada\t0\n\nBen\tone\n"},
-        "/entity2id.txt, row 3, column 'id': 'one' is not a whole number",
+        "/entity2id.txt, row 3, column 'id': 'one' is not an integer",
     ),
     "a repeated id": (
         {"entity2id": "Ada\t0\nBen\t1\nCleo\t1\n"},
@@ -130,7 +130,7 @@ BAD: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a repeated name": (
         {"relation2id": "visit\t0\nvisit\t1\n"},
-        "/relation2id.txt, row 2, column 'name': 'visit' already stands in row 1",
+        "/relation2id.txt, row 2, column 'name': 'visit' is already in row 1",
     ),
     "a gap in the ids": (
         {"entity2id": "Ada\t0\nBen\t1\nCleo\t3\n"},
@@ -140,7 +140,7 @@ BAD: dict[str, tuple[dict[str, str | bytes | None], str]] = {
 
 
 @pytest.mark.parametrize(("changed", "message"), BAD.values(), ids=BAD)
-def test_what_is_wrong_with_a_folder_is_said_with_its_place(
+def test_bad_folders_are_reported_with_file_and_row(
     tmp_path: Path, changed: dict[str, str | bytes | None], message: str
 ):
     folder = write_benchmark(tmp_path / "bad", **changed)
@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_folder_is_said_with_its_place(
     assert str(caught.value).startswith(f"{folder}{message}")
 
 
-def test_bad_rows_of_a_folder_can_be_set_aside(tmp_path: Path):
+def test_bad_rows_of_a_folder_can_be_skipped(tmp_path: Path):
     train = "0\t0\t1\t0\n0\t0\n\n1\t1\t2\t24\n1\t1\t7\t24\n2\t0\t0\t48\n\n"
     rejections = Rejections(skip=True)
     dataset = read_benchmark(write_benchmark(tmp_path / "bad", train=train), rejections)
@@ -158,7 +158,7 @@ def test_bad_rows_of_a_folder_can_be_set_aside(tmp_path: Path):
     assert rejections.num_blank == 2
 
 
-def test_a_folder_of_nothing_but_bad_rows_is_refused(tmp_path: Path):
+def test_a_folder_with_only_bad_rows_is_rejected(tmp_path: Path):
     folder = write_benchmark(tmp_path / "bad", train="9\t0\t1\t0\n", valid="9\t0\t1\t0\n", test="9\t0\t1\t0\n")
     with pytest.raises(DataError, match="no facts were read: every row was rejected"):
         read_benchmark(folder, Rejections(skip=True))

@@ -1,4 +1,4 @@
-"""Stored datasets: mapped into memory, checked, and written whole or not at all."""
+"""Dataset folders: memory-mapped, checked, and written completely or not at all."""
 
 import tomllib
 from pathlib import Path
@@ -47,7 +47,7 @@ def assert_same(found: Dataset, expected: Dataset) -> None:
 
 @settings(max_examples=25)
 @given(graph=graphs(), names=st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=6, max_size=6))
-def test_what_is_stored_is_what_is_opened(graph: Graph, names: list[str]):
+def test_a_saved_dataset_is_opened_unchanged(graph: Graph, names: list[str]):
     train = Facts.concatenate(graph.facts, Facts.from_rows([(0, 0, 0, 0)]))
     vocabulary = Vocabulary(names, ["r", "s", names[0]])
     dataset = Dataset(names[-1], vocabulary, TimeAxis(TimeUnit.INTEGER, -7, 3), train, graph.facts, Facts.empty())
@@ -59,7 +59,7 @@ def test_what_is_stored_is_what_is_opened(graph: Graph, names: list[str]):
         assert found.checksum == dataset.checksum
 
 
-def test_a_stored_dataset_is_feather_columns_and_a_small_toml(stored: Path):
+def test_a_dataset_folder_has_feather_files_and_a_description(stored: Path):
     assert sorted(path.name for path in stored.iterdir()) == sorted(FILES)
     description = tomllib.loads((stored / DESCRIPTION).read_text())
     assert description["checksum"] == toy().checksum
@@ -67,7 +67,7 @@ def test_a_stored_dataset_is_feather_columns_and_a_small_toml(stored: Path):
     assert set(description["sha256"]) == {*FILES} - {DESCRIPTION}
 
 
-def test_facts_are_mapped_into_memory_and_not_read(tmp_path: Path):
+def test_facts_are_memory_mapped(tmp_path: Path):
     rows = [(i % 3, 0, 1, i) for i in range(50_000)]
     train, nothing = Facts.from_rows(rows), Facts.empty()
     save_dataset(Dataset("toy", Vocabulary.numbered(3, 1), TimeAxis(), train, nothing, nothing), tmp_path / "large")
@@ -81,7 +81,7 @@ def test_facts_are_mapped_into_memory_and_not_read(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_flipped_bit_anywhere_is_refused(tmp_path: Path, name: str):
+def test_a_flipped_bit_anywhere_is_detected(tmp_path: Path, name: str):
     save_dataset(toy(), tmp_path / "toy")
     path = tmp_path / "toy" / name
     whole = path.read_bytes()
@@ -96,22 +96,22 @@ def test_a_flipped_bit_anywhere_is_refused(tmp_path: Path, name: str):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_refused(tmp_path: Path, name: str):
+def test_a_missing_file_is_reported(tmp_path: Path, name: str):
     save_dataset(toy(), tmp_path / "toy")
     (tmp_path / "toy" / name).unlink()
     with pytest.raises(DataError, match="is not a readable dataset"):
         open_dataset(tmp_path / "toy")
 
 
-def test_a_newer_format_is_refused_as_such(tmp_path: Path):
+def test_a_newer_format_is_rejected(tmp_path: Path):
     save_dataset(toy(), tmp_path / "toy")
     path = tmp_path / "toy" / DESCRIPTION
     path.write_text(path.read_text().replace("format = 1", "format = 2"))
-    with pytest.raises(DataError, match="has format 2; this version of titer reads 1"):
+    with pytest.raises(DataError, match="has format 2, but this version of titer reads format 1"):
         open_dataset(tmp_path / "toy")
 
 
-def test_what_is_there_already_is_kept_unless_one_says_otherwise(tmp_path: Path):
+def test_an_existing_dataset_is_replaced_only_with_overwrite(tmp_path: Path):
     save_dataset(toy(), tmp_path / "toy")
     with pytest.raises(TiterError, match="already exists"):
         save_dataset(toy(name="another"), tmp_path / "toy")
@@ -122,9 +122,9 @@ def test_what_is_there_already_is_kept_unless_one_says_otherwise(tmp_path: Path)
 
 
 def test_an_error_while_saving_leaves_nothing(tmp_path: Path):
-    half_a_character = "\ud800"  # Arrow refuses it, after the facts have been written
+    lone_surrogate = "\ud800"  # Arrow rejects it, after the facts have been written
     with pytest.raises(UnicodeEncodeError):
-        save_dataset(toy(half_a_character), tmp_path / "toy")
+        save_dataset(toy(lone_surrogate), tmp_path / "toy")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -136,7 +136,7 @@ def test_an_error_while_overwriting_leaves_the_old_dataset(tmp_path: Path):
     assert_same(open_dataset(tmp_path / "toy"), toy())
 
 
-def test_the_old_dataset_is_whole_until_the_new_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_old_dataset_is_complete_until_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     target = tmp_path / "toy"
     save_dataset(toy(), target)
     names_while_writing = []
@@ -159,7 +159,7 @@ def test_an_old_dataset_can_still_be_used_after_it_was_overwritten(tmp_path: Pat
     assert list(old.train) == list(toy().train)
 
 
-def test_only_a_folder_with_a_description_is_a_stored_dataset(stored: Path, tmp_path: Path):
+def test_only_a_folder_with_a_description_is_a_dataset_folder(stored: Path, tmp_path: Path):
     assert is_stored_dataset(stored)
     assert not is_stored_dataset(tmp_path)
 
@@ -175,5 +175,5 @@ scalars = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan
         max_leaves=6,
     )
 )
-def test_toml_is_read_as_it_was_written(table: dict[str, object]):
+def test_written_toml_is_read_unchanged(table: dict[str, object]):
     assert tomllib.loads(to_toml(table)) == table

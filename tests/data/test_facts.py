@@ -40,13 +40,13 @@ def test_facts_are_four_integer_columns_that_iterate_as_rows():
     assert len(Facts.empty()) == 0
 
 
-def test_columns_of_unequal_length_are_refused():
+def test_columns_of_unequal_length_are_rejected():
     one, two = np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64)
     with pytest.raises(ValueError, match="equally long"):
         Facts(one, one, one, two)
 
 
-def test_facts_can_be_picked_by_slice_mask_and_positions():
+def test_facts_are_selected_by_slice_mask_and_positions():
     facts = Facts.from_rows(ROWS)
     assert list(facts[1:3]) == ROWS[1:3]
     assert list(facts[facts.time == 3]) == [ROWS[1], ROWS[3]]
@@ -64,7 +64,7 @@ def test_before_is_strictly_before(graph: Graph, time: int):
 
 
 @given(graph=graphs())
-def test_first_occurrences_repeat_nothing_earlier(graph: Graph):
+def test_first_occurrences_do_not_repeat_an_earlier_row(graph: Graph):
     rows = list(graph.facts)
     assert graph.facts.first_occurrences().tolist() == [row not in rows[:i] for i, row in enumerate(rows)]
     assert graph.facts.num_duplicates == len(rows) - len(set(rows))
@@ -90,7 +90,7 @@ def test_reserved_ids_are_distinct_and_within_the_tables(num_entities: int, num_
     assert vocabulary.entity_padding == num_entities
 
 
-def test_a_vocabulary_knows_the_id_of_every_name():
+def test_the_id_of_a_name_is_its_position():
     vocabulary = Vocabulary(["Ada", "Ben"], ["visit"])
     assert vocabulary.entity_ids == {"Ada": 0, "Ben": 1}
     assert vocabulary.relation_ids == {"visit": 0}
@@ -105,20 +105,20 @@ def test_a_dataset_has_three_splits_and_all_facts_in_their_order():
     assert dataset.split("valid") == dataset.valid
 
 
-def test_a_dataset_without_training_facts_is_refused():
+def test_a_dataset_without_training_facts_is_rejected():
     with pytest.raises(DataError, match="no facts to train on"):
         small_dataset(rows=[])
 
 
-def test_a_split_that_is_empty_or_unknown_is_refused():
+def test_an_empty_or_unknown_split_is_rejected():
     dataset = Dataset("toy", Vocabulary.numbered(3, 2), TimeAxis(), Facts.from_rows(ROWS), *[Facts.empty()] * 2)
     with pytest.raises(DataError, match="the test split of 'toy' is empty"):
         dataset.split("test")
-    with pytest.raises(DataError, match="no split 'dev'"):
+    with pytest.raises(DataError, match="unknown split 'dev'"):
         dataset.split("dev")
 
 
-def test_the_checksum_is_of_the_content_and_not_of_the_name():
+def test_the_checksum_depends_on_the_content_and_not_on_the_name():
     dataset = small_dataset()
     assert small_dataset(name="another").checksum == dataset.checksum
     changed = [

@@ -32,7 +32,7 @@ def labels(path: Path) -> list[list[str]]:
     return [[dataset.axis.label(t) for t in facts.time.tolist()] for facts in dataset.splits.values()]
 
 
-def test_a_table_becomes_a_dataset_that_info_and_load_know(table: Path, tmp_path: Path):
+def test_an_imported_table_can_be_shown_and_loaded(table: Path, tmp_path: Path):
     out = tmp_path / "new" / "visits"
     assert (
         titer("data", "import", table, "--out", out) == f"{out}: 8 / 1 / 1 facts (train / valid / test), by the day\n"
@@ -43,18 +43,18 @@ def test_a_table_becomes_a_dataset_that_info_and_load_know(table: Path, tmp_path
     assert sorted(path.name for path in out.parent.iterdir()) == ["visits"]
 
 
-def test_shares_cut_between_steps(table: Path, tmp_path: Path):
+def test_shares_split_between_time_steps(table: Path, tmp_path: Path):
     titer("data", "import", table, "--out", tmp_path / "out", "--split", "0.5,0.3,0.2")
     assert labels(tmp_path / "out") == [DAYS[:5], DAYS[5:8], DAYS[8:]]
 
 
-def test_dates_cut_where_they_say(table: Path, tmp_path: Path):
+def test_dates_split_at_the_given_dates(table: Path, tmp_path: Path):
     cuts = ("--valid-from", "2018-10-04", "--test-from", "2018-10-06")
     titer("data", "import", table, "--out", tmp_path / "out", *cuts)
     assert labels(tmp_path / "out") == [DAYS[:3], DAYS[3:5], DAYS[5:]]
 
 
-def test_every_way_of_saying_how_a_table_is_written(tmp_path: Path):
+def test_all_options_for_reading_a_table(tmp_path: Path):
     (tmp_path / "facts.dat").write_bytes("Éva;04.10.2018;Zoë;visité\nÉva;11.10.2018;Zoë;visité\n".encode("latin-1"))
     titer(
         "data", "import", tmp_path / "facts.dat", "--out", tmp_path / "out", "--name", "visits",
@@ -74,7 +74,7 @@ def test_a_tab_can_be_written_as_backslash_t(tmp_path: Path):
     assert labels(tmp_path / "out")[0] == ["2018"]
 
 
-def test_facts_that_last_are_cut_to_the_wanted_dates(tmp_path: Path):
+def test_facts_that_last_are_cut_to_the_dates_to_keep(tmp_path: Path):
     rows = [
         ("a", "r", "b", "####-##-##", "1788-##-##"),
         ("a", "r", "c", "2016-##-##", ""),
@@ -110,7 +110,7 @@ def test_bad_rows_of_a_benchmark_folder_are_skipped_and_listed(tmp_path: Path):
     assert len(open_dataset(tmp_path / "out").train) == 3
 
 
-def test_an_existing_dataset_is_kept_unless_overwritten(table: Path, tmp_path: Path):
+def test_an_existing_dataset_is_replaced_only_with_overwrite(table: Path, tmp_path: Path):
     out = tmp_path / "out"
     titer("data", "import", table, "--out", out, "--name", "first")
     result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out)])
@@ -121,7 +121,7 @@ def test_an_existing_dataset_is_kept_unless_overwritten(table: Path, tmp_path: P
     assert open_dataset(out).name == "second"
 
 
-def test_a_failed_import_leaves_the_dataset_that_was_there(table: Path, tmp_path: Path):
+def test_a_failed_import_keeps_the_existing_dataset(table: Path, tmp_path: Path):
     out = tmp_path / "out"
     titer("data", "import", table, "--out", out, "--name", "first")
     table.write_text(table.read_text() + "Ada,visit,Ben,soon\n")
@@ -130,12 +130,12 @@ def test_a_failed_import_leaves_the_dataset_that_was_there(table: Path, tmp_path
     assert open_dataset(out).name == "first"
 
 
-def test_nothing_but_a_dataset_is_ever_overwritten(table: Path, tmp_path: Path):
+def test_only_a_dataset_folder_is_overwritten(table: Path, tmp_path: Path):
     (tmp_path / "precious").mkdir()
-    (tmp_path / "precious" / "letters.txt").write_text("Dear Ada")
+    (tmp_path / "precious" / "letters.txt").write_text("Hello Ada")
     for out in (tmp_path / "precious", table):
         result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out), "--overwrite"])
         assert isinstance(result.exception, DataError)
-        assert "nothing else is overwritten" in str(result.exception)
-    assert (tmp_path / "precious" / "letters.txt").read_text() == "Dear Ada"
+        assert "only a dataset folder can be overwritten" in str(result.exception)
+    assert (tmp_path / "precious" / "letters.txt").read_text() == "Hello Ada"
     assert table.is_file()

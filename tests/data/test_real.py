@@ -1,4 +1,4 @@
-"""The real benchmarks have the published sizes, and the intervals behind WIKI give WIKI."""
+"""The real benchmarks have the published sizes, and WIKI follows from its interval data."""
 
 import json
 from collections import Counter
@@ -46,7 +46,7 @@ def titer(*words: str | Path) -> str:
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_a_benchmark_has_the_published_numbers(datasets_folder: Path, name: str):
+def test_a_benchmark_has_the_published_sizes(datasets_folder: Path, name: str):
     found = json.loads(titer("data", "info", datasets_folder / name, "--json"))
     sizes = ("train", "valid", "test", "entities", "relations", "timestamps")
     assert found["name"] == name
@@ -87,7 +87,7 @@ def test_names_of_entities_come_from_the_dictionary(datasets_folder: Path):
     assert first == [("Kim Jong-Un", "Make statement", "North Korea", "2018-01-01")]
 
 
-def test_the_intervals_behind_wiki_give_its_facts_and_two_more(datasets_folder: Path):
+def test_the_interval_data_of_wiki_gives_its_facts_and_two_more(datasets_folder: Path):
     folder = datasets_folder / "WIKIDATA12K-intervals"
     rejections = Rejections(skip=True)
     options = TableOptions(names=["subject", "relation", "object", "start", "end"], earliest="1786", latest="2017")

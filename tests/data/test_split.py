@@ -1,4 +1,4 @@
-"""Splits are chronological, whatever they are asked for."""
+"""Splits are chronological for all shares and dates."""
 
 import pytest
 from hypothesis import assume, given
@@ -35,7 +35,7 @@ def assert_chronological(facts: Facts, splits: Splits) -> None:
 
 
 @given(graph=graphs(), fractions=shares())
-def test_no_step_is_shared_between_shares_and_no_fact_is_lost(graph: Graph, fractions: tuple[float, float, float]):
+def test_splits_by_share_have_no_common_step_and_keep_every_fact(graph: Graph, fractions: tuple[float, float, float]):
     wanted = sum(share > 0 for share in fractions)
     assume(len(set(graph.facts.time.tolist())) >= wanted)
     splits = split_by_fraction(graph.facts, fractions)
@@ -44,7 +44,7 @@ def test_no_step_is_shared_between_shares_and_no_fact_is_lost(graph: Graph, frac
 
 
 @given(graph=graphs(), cuts=st.tuples(st.integers(-5, 12), st.integers(-5, 12)))
-def test_no_step_is_shared_between_dates_and_no_fact_is_lost(graph: Graph, cuts: tuple[int, int]):
+def test_splits_by_date_have_no_common_step_and_keep_every_fact(graph: Graph, cuts: tuple[int, int]):
     first_valid, first_test = sorted(cuts)
     splits = split_by_time(graph.facts, first_valid, first_test)
     assert_chronological(graph.facts, splits)
@@ -54,7 +54,7 @@ def test_no_step_is_shared_between_dates_and_no_fact_is_lost(graph: Graph, cuts:
 
 
 @given(graph=graphs(), fractions=shares())
-def test_cuts_fall_as_close_to_the_shares_as_steps_allow(graph: Graph, fractions: tuple[float, float, float]):
+def test_splits_are_as_close_to_the_shares_as_steps_allow(graph: Graph, fractions: tuple[float, float, float]):
     assume(min(fractions) > 0)
     steps = sorted(set(graph.facts.time.tolist()))
     assume(len(steps) >= 3)
@@ -68,29 +68,29 @@ def test_shares_of_even_steps_are_exact():
 
 
 @pytest.mark.parametrize("fractions", [(0.8, 0.1, 0.2), (0.0, 0.5, 0.5), (1.2, -0.1, -0.1), (float("nan"), 0.5, 0.5)])
-def test_shares_that_do_not_add_up_are_refused(fractions: tuple[float, float, float]):
+def test_shares_that_do_not_add_up_are_rejected(fractions: tuple[float, float, float]):
     with pytest.raises(DataError, match="must add up to 1"):
         split_by_fraction(at_times(1, 2, 3), fractions)
 
 
-def test_too_few_steps_for_the_shares_are_refused_with_a_way_out():
+def test_too_few_steps_for_the_shares_are_rejected_with_a_hint():
     with pytest.raises(DataError, match=r"2 distinct time.*--split 1,0,0"):
         split_by_fraction(at_times(1, 1, 2, 2), (0.5, 0.25, 0.25))
     assert times(split_by_fraction(at_times(1, 1, 2), (1, 0, 0))) == [[1, 1, 2], [], []]
 
 
-def test_a_test_split_before_the_valid_split_is_refused():
+def test_a_test_split_before_the_valid_split_is_rejected():
     with pytest.raises(DataError, match="must not begin before"):
         split_by_time(at_times(1, 2, 3), 3, 2)
 
 
-def test_dates_cut_where_they_say():
+def test_splits_begin_at_the_given_dates():
     axis = TimeAxis(TimeUnit.DAY, "2018-01-01")
     options = SplitOptions(valid_from="2018-01-03", test_from="2018-01-05")
     assert times(options.split(at_times(*range(6)), axis)) == [[0, 1], [2, 3], [4, 5]]
 
 
 @pytest.mark.parametrize("options", [SplitOptions(valid_from="2018-01-03"), SplitOptions(test_from="2018-01-03")])
-def test_one_date_alone_is_refused(options: SplitOptions):
-    with pytest.raises(DataError, match="go together"):
+def test_one_date_alone_is_rejected(options: SplitOptions):
+    with pytest.raises(DataError, match="of both valid and test"):
         options.split(at_times(1, 2, 3), TimeAxis(TimeUnit.DAY, "2018-01-01"))

@@ -1,4 +1,4 @@
-"""Counts of a dataset, by hand and from the command line."""
+"""Statistics of a dataset, and the command that shows them."""
 
 import json
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_info_shows_sizes_dates_and_the_busiest(stored: Path):
     assert not any(line.startswith("note:") for line in lines)
 
 
-def test_info_says_which_splits_share_a_step(tmp_path: Path):
+def test_info_notes_splits_with_common_time_steps(tmp_path: Path):
     folder = write_benchmark(tmp_path / "shared", valid="0\t0\t1\t48\n0\t0\t1\t72\n", test="1\t1\t0\t72\n1\t1\t0\t96\n")
     notes = [line for line in info(folder).splitlines() if line.startswith("note:")]
     assert [note.partition(";")[0] for note in notes] == [
@@ -81,14 +81,14 @@ def test_info_says_which_splits_share_a_step(tmp_path: Path):
     ]
 
 
-def test_busiest_names_are_counted_on_both_sides(dataset: Dataset):
+def test_entities_are_counted_as_subjects_and_objects(dataset: Dataset):
     summary = Summary.of(dataset)
     assert summary.busiest_entities(3) == [("Ada", 7), ("Ben", 6), ("Dora", 4)]
     assert summary.busiest_relations(9) == [("visit", 7), ("praise", 3)]
     assert "Fay" not in dict(summary.busiest_entities(9))
 
 
-def test_empty_splits_can_be_summed_up_and_shown(dataset: Dataset, tmp_path: Path):
+def test_empty_splits_are_shown(dataset: Dataset, tmp_path: Path):
     only_train = Dataset("toy", dataset.vocabulary, dataset.axis, dataset.train, Facts.empty(), Facts.empty())
     save_dataset(only_train, tmp_path / "only train")
     assert json.loads(info(tmp_path / "only train", "--json"))["unseen"]["share"] == 0
@@ -96,7 +96,7 @@ def test_empty_splits_can_be_summed_up_and_shown(dataset: Dataset, tmp_path: Pat
 
 
 @given(train=graphs(), test=graphs())
-def test_counts_agree_with_counting_one_by_one(train: Graph, test: Graph):
+def test_statistics_agree_with_plain_loops(train: Graph, test: Graph):
     learned = Facts.concatenate(train.facts, Facts.from_rows([(0, 0, 0, 0)]))
     vocabulary = Vocabulary.numbered(6, 3)
     summary = Summary.of(Dataset("toy", vocabulary, TimeAxis(), learned, Facts.empty(), test.facts))

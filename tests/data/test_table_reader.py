@@ -80,7 +80,7 @@ def test_the_same_facts_give_the_same_dataset_from_every_format(rows: list[Row])
     ],
     ids=lambda column: str(column.type),
 )
-def test_columns_of_any_sensible_type_are_read_as_dates(tmp_path: Path, time: pa.Array):
+def test_columns_of_several_types_are_read_as_dates(tmp_path: Path, time: pa.Array):
     table = pa.table({"subject": ["Ada", "Ben"], "relation": ["visit"] * 2, "object": ["Ben", "Ada"], "time": time})
     pq.write_table(table, tmp_path / "facts.parquet")
     feather.write_feather(table, str(tmp_path / "facts.feather"))
@@ -103,7 +103,7 @@ def test_hours_of_a_time_zone_are_read_as_utc_from_every_format(tmp_path: Path):
         assert [row[3] for row in rows_of(read(tmp_path / name))] == ["2018-10-04 20:00", "2018-10-05 01:00"]
 
 
-def test_json_numbers_and_parquet_numbers_are_numbers(tmp_path: Path):
+def test_numbers_in_json_and_parquet_are_read_as_numbers(tmp_path: Path):
     numbers = [48, 0, 72]
     lines = [json.dumps({"subject": 1, "relation": "r", "object": 2.5, "time": number}) for number in numbers]
     (tmp_path / "facts.jsonl").write_text("\n".join(lines))
@@ -117,7 +117,7 @@ def test_json_numbers_and_parquet_numbers_are_numbers(tmp_path: Path):
         assert table.vocabulary.entities == ["1", "2.5"]
 
 
-def test_keys_that_json_objects_leave_out_are_unknown(tmp_path: Path):
+def test_keys_missing_from_json_objects_are_unknown_values(tmp_path: Path):
     lines = [{"subject": "a", "relation": "r", "object": "b", "start": "2001"}]
     lines += [{"subject": "a", "relation": "r", "object": "b", "start": "2001", "end": "2003"}]
     (tmp_path / "facts.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -125,7 +125,7 @@ def test_keys_that_json_objects_leave_out_are_unknown(tmp_path: Path):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_columns_can_go_by_other_names(tmp_path: Path, ending: str):
+def test_columns_can_have_other_names(tmp_path: Path, ending: str):
     path = write_table(
         tmp_path / f"facts.{ending}", [("x", *row) for row in ROWS], ["id", "Who", "Relation", "whom", "on"]
     )
@@ -139,7 +139,7 @@ def test_one_column_can_be_both_start_and_end(tmp_path: Path):
     assert Counter(rows_of(table)) == Counter(ROWS)
 
 
-def test_a_text_file_without_a_header_gets_its_names(tmp_path: Path):
+def test_a_text_file_without_a_header_gets_the_given_names(tmp_path: Path):
     (tmp_path / "facts.txt").write_text("".join("\t".join(row) + "\n" for row in ROWS))
     assert Counter(rows_of(read(tmp_path / "facts.txt", names=list(POINT)))) == Counter(ROWS)
 
@@ -164,10 +164,10 @@ def test_several_files_share_their_names_and_their_axis(tmp_path: Path):
     assert read(*paths).facts == read(write_table(tmp_path / "all.csv", ROWS)).facts
 
 
-def test_files_that_tell_time_differently_do_not_mix(tmp_path: Path):
+def test_points_and_intervals_cannot_be_mixed(tmp_path: Path):
     a = write_table(tmp_path / "a.csv", ROWS)
     b = write_table(tmp_path / "b.csv", [(*ROWS[0], "2018-10-05")], INTERVAL)
-    with pytest.raises(DataError, match="times are given by"):
+    with pytest.raises(DataError, match="the time is in 'start' and 'end', but in 'time' in the files before"):
         read(a, b)
 
 
@@ -186,7 +186,7 @@ def test_files_that_tell_time_differently_do_not_mix(tmp_path: Path):
         (["2018", "2020"], "year", ["2018", "2020"]),
     ],
 )
-def test_a_step_is_as_long_as_the_first_date_or_as_one_says(
+def test_a_step_has_the_precision_of_the_first_date_or_the_given_unit(
     tmp_path: Path, times: list[str], unit: str | None, expected: list[str]
 ):
     path = write_table(tmp_path / "facts.csv", [("a", "r", "b", time) for time in times])
@@ -194,14 +194,14 @@ def test_a_step_is_as_long_as_the_first_date_or_as_one_says(
     assert [row[3] for row in rows_of(table)] == expected
 
 
-def test_dates_in_a_format_of_their_own_are_read(tmp_path: Path):
+def test_dates_are_read_in_a_given_format(tmp_path: Path):
     path = write_table(tmp_path / "facts.csv", [("a", "r", "b", "04.10.2018"), ("a", "r", "b", "01.11.2018")])
     table = read(path, date_format="%d.%m.%Y")
     assert [row[3] for row in rows_of(table)] == ["2018-10-04", "2018-11-01"]
     assert table.facts.time.tolist() == [0, 28]
 
 
-def test_points_outside_the_wanted_dates_are_counted(tmp_path: Path):
+def test_points_outside_the_dates_to_keep_are_counted(tmp_path: Path):
     table = read(write_table(tmp_path / "facts.csv", ROWS), earliest="2018-10-02", latest="2018-10-08")
     assert rows_of(table) == [ROWS[0], ROWS[2]]
     assert table.num_outside == 2
@@ -209,8 +209,8 @@ def test_points_outside_the_wanted_dates_are_counted(tmp_path: Path):
     assert table.axis.origin == "2018-10-02"
 
 
-def test_wanted_dates_without_facts_are_refused(tmp_path: Path):
-    with pytest.raises(DataError, match="no facts lie between"):
+def test_dates_to_keep_without_facts_are_rejected(tmp_path: Path):
+    with pytest.raises(DataError, match="no facts between"):
         read(write_table(tmp_path / "facts.csv", ROWS), earliest="2019-01-01")
 
 
@@ -222,7 +222,7 @@ UNITS = (TimeUnit.DAY, TimeUnit.WEEK, TimeUnit.MONTH, TimeUnit.YEAR)
 
 @dataclass(frozen=True)
 class Partial:
-    """A date of which not everything may be known."""
+    """A date of which the day or the month may be unknown."""
 
     text: str
     first: date
@@ -269,7 +269,7 @@ def bound_text(day: date | None, unit: TimeUnit) -> str | None:
     window=st.tuples(st.none() | calendar_days, st.none() | calendar_days),
     ending=st.sampled_from(FORMATS),
 )
-def test_facts_that_last_are_one_fact_a_step(
+def test_facts_that_last_become_one_fact_per_step(
     unit: TimeUnit,
     known: tuple[Partial, Partial],
     others: list[tuple[Partial | str, Partial | str]],
@@ -305,7 +305,7 @@ def test_facts_that_last_are_one_fact_a_step(
         rows = [(str(i), "lasts", "x", *text) for i, text in enumerate(texts)]
         path = write_table(Path(folder, f"facts.{ending}"), rows, INTERVAL)
         if not expected:
-            with pytest.raises(DataError, match="no facts lie between"):
+            with pytest.raises(DataError, match="no facts between"):
                 read(path, rejections=rejections, **options)
             return
         table = read(path, rejections=rejections, **options)
@@ -322,7 +322,7 @@ def test_facts_that_last_are_one_fact_a_step(
         st.tuples(st.none() | st.integers(-9, 9), st.none() | st.integers(-9, 9)), min_size=1, max_size=8
     )
 )
-def test_intervals_of_plain_numbers_are_one_fact_a_number(intervals: list[tuple[int | None, int | None]]):
+def test_intervals_of_integers_become_one_fact_per_integer(intervals: list[tuple[int | None, int | None]]):
     right = [(a, b) for a, b in intervals if a is None or b is None or a <= b]
     known = [n for pair in right for n in pair if n is not None]
     rejections = Rejections(skip=True)
@@ -343,23 +343,23 @@ def test_intervals_of_plain_numbers_are_one_fact_a_number(intervals: list[tuple[
     assert len(rejections) == len(intervals) - len(right)
 
 
-def test_hours_that_last_are_one_fact_an_hour(tmp_path: Path):
+def test_intervals_of_hours_become_one_fact_per_hour(tmp_path: Path):
     rows = [("a", "r", "b", "2018-10-04T22:30", "2018-10-05T01:10")]
     table = read(write_table(tmp_path / "facts.csv", rows, INTERVAL))
     assert [row[3][-8:] for row in rows_of(table)] == ["04 22:00", "04 23:00", "05 00:00", "05 01:00"]
 
 
 @pytest.mark.parametrize("count", [1, 8])
-def test_intervals_without_measure_are_refused_before_memory_runs_out(tmp_path: Path, count: int):
+def test_huge_intervals_are_rejected_before_memory_runs_out(tmp_path: Path, count: int):
     rows = [("a", "r", "b", f"-{9 * 10**17}", f"{9 * 10**17}")] * count
-    with pytest.raises(DataError, match="a coarser --unit"):
+    with pytest.raises(DataError, match="use a coarser --unit"):
         read(write_table(tmp_path / "facts.csv", rows, INTERVAL))
 
 
 def test_a_dataset_is_the_same_from_every_format_also_for_facts_that_last(tmp_path: Path):
     rows = [("a", "r", "b", "1926-##-##", "1929-##-##"), ("b", "s", "c", "1927", ""), ("c", "r", "a", "", "1931-05-##")]
     datasets = [
-        import_dataset([write_table(tmp_path / f"facts.{ending}", rows, INTERVAL)], tmp_path / ending).dataset
+        import_dataset(write_table(tmp_path / f"facts.{ending}", rows, INTERVAL), tmp_path / ending)
         for ending in FORMATS
     ]
     assert len({dataset.checksum for dataset in datasets}) == 1

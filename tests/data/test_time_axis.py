@@ -1,4 +1,4 @@
-"""Steps into dates and back."""
+"""Time steps, dates, and the parsing of dates."""
 
 from datetime import date, datetime, timedelta, timezone
 
@@ -7,21 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from titer.data.time_axis import Moment, TimeAxis, TimeUnit
+from titer.data.partial_date import PartialDate
+from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
 
 DATED = [unit for unit in TimeUnit if unit is not TimeUnit.INTEGER]
 
 
 def span(text: str, date_format: str | None = None) -> tuple[str, str, str]:
-    moment = Moment.parse(text, date_format)
-    assert moment is not None
-    return str(moment.first), str(moment.last), moment.unit
+    parsed = PartialDate.parse(text, date_format)
+    assert parsed is not None
+    return str(parsed.first), str(parsed.last), parsed.unit
 
 
-def start_of(moment: datetime, unit: TimeUnit) -> datetime:
-    """Where the period that contains a moment begins."""
-    hour = moment.replace(minute=0, second=0, microsecond=0)
+def start_of(when: datetime, unit: TimeUnit) -> datetime:
+    """Return the start of the period that contains a date."""
+    hour = when.replace(minute=0, second=0, microsecond=0)
     day = hour.replace(hour=0)
     return {
         TimeUnit.HOUR: hour,
@@ -32,8 +33,8 @@ def start_of(moment: datetime, unit: TimeUnit) -> datetime:
     }[unit]
 
 
-def steps_between(origin: datetime, moment: datetime, unit: TimeUnit) -> int:
-    first, last = start_of(origin, unit), start_of(moment, unit)
+def steps_between(origin: datetime, when: datetime, unit: TimeUnit) -> int:
+    first, last = start_of(origin, unit), start_of(when, unit)
     years, months = last.year - first.year, last.month - first.month
     hours = (last - first) // timedelta(hours=1)
     return {
@@ -45,34 +46,32 @@ def steps_between(origin: datetime, moment: datetime, unit: TimeUnit) -> int:
     }[unit]
 
 
-def axis_at(moment: datetime, unit: TimeUnit) -> TimeAxis:
-    return TimeAxis.starting_at(unit, np.datetime64(moment, "h"))
+def axis_at(when: datetime, unit: TimeUnit) -> TimeAxis:
+    return TimeAxis.starting_at(unit, np.datetime64(when, "h"))
 
 
-# The calendar of Python ends where ISO dates of four digits do; weeks may begin a little earlier.
-moments = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31))
-
-
-@pytest.mark.parametrize("unit", DATED)
-@given(origin=moments, moment=moments)
-def test_a_date_is_as_many_steps_from_the_origin_as_the_calendar_says(
-    unit: TimeUnit, origin: datetime, moment: datetime
-):
-    axis = axis_at(origin, unit)
-    expected = steps_between(origin, moment, unit)
-    assert axis.step(moment) == expected
-    assert axis.step(moment.isoformat(" ")) == expected
-    assert int(axis.steps_of_hours(np.datetime64(moment, "h"))) == expected
+# Python's calendar and ISO dates of four digits end in the same year; a week may begin in the year before.
+datetimes = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31))
 
 
 @pytest.mark.parametrize("unit", DATED)
-@given(origin=moments, moment=moments)
-def test_steps_become_dates_and_the_same_steps_again(unit: TimeUnit, origin: datetime, moment: datetime):
+@given(origin=datetimes, when=datetimes)
+def test_steps_are_counted_as_in_the_calendar(unit: TimeUnit, origin: datetime, when: datetime):
     axis = axis_at(origin, unit)
-    step = steps_between(origin, moment, unit)
+    expected = steps_between(origin, when, unit)
+    assert axis.step(when) == expected
+    assert axis.step(when.isoformat(" ")) == expected
+    assert int(axis.steps_of_hours(np.datetime64(when, "h"))) == expected
+
+
+@pytest.mark.parametrize("unit", DATED)
+@given(origin=datetimes, when=datetimes)
+def test_labels_of_steps_are_parsed_to_the_same_steps(unit: TimeUnit, origin: datetime, when: datetime):
+    axis = axis_at(origin, unit)
+    step = steps_between(origin, when, unit)
     label = axis.label(step)
     assert axis.step(label) == step
-    assert label == str(np.datetime64(start_of(moment, unit), unit.code)).replace("T", " ") + (
+    assert label == str(np.datetime64(start_of(when, unit), unit.code)).replace("T", " ") + (
         ":00" if unit is TimeUnit.HOUR else ""
     )
 
@@ -81,7 +80,7 @@ numbers = st.integers(-(10**6), 10**6)
 
 
 @given(origin=numbers, stride=st.integers(1, 1000), steps=st.lists(numbers, min_size=1))
-def test_plain_numbers_become_steps_and_the_same_numbers_again(origin: int, stride: int, steps: list[int]):
+def test_labels_of_integers_are_parsed_to_the_same_steps(origin: int, stride: int, steps: list[int]):
     axis = TimeAxis(TimeUnit.INTEGER, origin, stride)
     written = [origin + stride * step for step in steps]
     assert axis.steps_of_integers(np.array(written)).tolist() == steps
@@ -90,49 +89,49 @@ def test_plain_numbers_become_steps_and_the_same_numbers_again(origin: int, stri
     assert [axis.label(step) for step in steps] == [str(number) for number in written]
 
 
-def test_a_number_between_two_steps_is_refused():
+def test_a_number_between_two_steps_is_rejected():
     with pytest.raises(DataError, match="0 plus a multiple of 24"):
         TimeAxis(TimeUnit.INTEGER, 0, 24).step(25)
 
 
-def test_a_date_on_an_axis_of_numbers_is_refused():
-    with pytest.raises(DataError, match="'2018-10-04' is not a whole number"):
+def test_a_date_on_an_axis_of_integers_is_rejected():
+    with pytest.raises(DataError, match="'2018-10-04' is not a 64-bit integer"):
         TimeAxis().step("2018-10-04")
 
 
 @pytest.mark.parametrize("unit", TimeUnit)
-@given(moment=moments)
-def test_an_axis_survives_being_written_down(unit: TimeUnit, moment: datetime):
-    axis = TimeAxis(unit, moment.year, 7) if unit is TimeUnit.INTEGER else axis_at(moment, unit)
+@given(when=datetimes)
+def test_an_axis_is_restored_from_its_dictionary(unit: TimeUnit, when: datetime):
+    axis = TimeAxis(unit, when.year, 7) if unit is TimeUnit.INTEGER else axis_at(when, unit)
     assert TimeAxis(**axis.to_dict()) == axis  # pyright: ignore[reportArgumentType]
 
 
-@given(moment=moments)
-def test_weeks_begin_on_monday(moment: datetime):
-    axis = axis_at(moment, TimeUnit.WEEK)
+@given(when=datetimes)
+def test_weeks_begin_on_monday(when: datetime):
+    axis = axis_at(when, TimeUnit.WEEK)
     assert date.fromisoformat(str(axis.origin)).weekday() == 0
-    assert axis.step(moment) == 0
+    assert axis.step(when) == 0
 
 
-@given(moment=moments)
-def test_an_iso_week_is_its_seven_days(moment: datetime):
-    year, week, weekday = moment.isocalendar()
-    monday = moment.date() - timedelta(days=weekday - 1)
+@given(when=datetimes)
+def test_an_iso_week_spans_seven_days(when: datetime):
+    year, week, weekday = when.isocalendar()
+    monday = when.date() - timedelta(days=weekday - 1)
     expected = (f"{monday}T00", f"{monday + timedelta(days=6)}T23", TimeUnit.WEEK)
     assert span(f"{year:04d}-W{week:02d}") == expected
     assert span(f"{year:04d}W{week:02d}") == expected
 
 
-@given(moment=moments, minutes=st.integers(-14 * 60, 14 * 60))
-def test_hours_with_a_time_zone_are_those_of_utc(moment: datetime, minutes: int):
-    local = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
-    expected = str(np.datetime64(moment - timedelta(minutes=minutes), "h"))
+@given(when=datetimes, minutes=st.integers(-14 * 60, 14 * 60))
+def test_hours_with_a_time_zone_are_converted_to_utc(when: datetime, minutes: int):
+    local = when.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    expected = str(np.datetime64(when - timedelta(minutes=minutes), "h"))
     assert span(local.isoformat()) == (expected, expected, TimeUnit.HOUR)
     sign, ahead = "-" if minutes < 0 else "+", abs(minutes)
     zone = f"{sign}{ahead // 60:02d}{ahead % 60:02d}"
-    assert span(f"{moment.year}/{moment:%m/%d} {moment.hour}:{moment:%M} {zone}")[0] == expected
-    assert span(f"{moment.year}-{moment:%m-%dT%H%M%S}{zone}")[0] == expected
-    assert span(f"{moment:%d.%m}.{moment.year:04d} {moment:%H:%M} {zone}", "%d.%m.%Y %H:%M %z")[0] == expected
+    assert span(f"{when.year}/{when:%m/%d} {when.hour}:{when:%M} {zone}")[0] == expected
+    assert span(f"{when.year}-{when:%m-%dT%H%M%S}{zone}")[0] == expected
+    assert span(f"{when:%d.%m}.{when.year:04d} {when:%H:%M} {zone}", "%d.%m.%Y %H:%M %z")[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ def test_hours_with_a_time_zone_are_those_of_utc(moment: datetime, minutes: int)
         ("2018-10-04T00:10-01", "2018-10-04T01", "2018-10-04T01", "hour"),
     ],
 )
-def test_a_date_is_as_long_as_it_is_written(text: str, first: str, last: str, unit: str):
+def test_the_span_of_a_date_follows_from_its_precision(text: str, first: str, last: str, unit: str):
     assert span(text) == (first, last, unit)
 
 
@@ -167,13 +166,13 @@ def test_a_date_is_as_long_as_it_is_written(text: str, first: str, last: str, un
         ("4.10.2018 1 PM", "%d.%m.%Y %I %p", "2018-10-04T13", "hour"),
     ],
 )
-def test_a_format_says_how_dates_are_written(text: str, date_format: str, first: str, unit: str):
+def test_dates_are_parsed_with_a_format(text: str, date_format: str, first: str, unit: str):
     assert span(text, date_format)[::2] == (first, unit)
 
 
 @pytest.mark.parametrize("text", ["####-##-##", "####", "##"])
 def test_an_unknown_year_is_an_unknown_date(text: str):
-    assert Moment.parse(text) is None
+    assert PartialDate.parse(text) is None
 
 
 @pytest.mark.parametrize(
@@ -181,25 +180,25 @@ def test_an_unknown_year_is_an_unknown_date(text: str):
     ["", "yesterday", "04.10.2018", "20181004", "2018-13", "2018-02-30", "2018-W54", "2018-10-04T25",
      "2018-10-04T10:61", "2018-10-04T10:00+01:75", "19##-01-01", "2018-10-04 noon"],
 )  # fmt: skip
-def test_what_is_no_date_is_refused_by_its_text(text: str):
+def test_text_that_is_not_a_date_is_rejected(text: str):
     with pytest.raises(DataError, match=r"is not a (date|week)") as caught:
-        Moment.parse(text)
+        PartialDate.parse(text)
     assert repr(text) in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["2018-10-04", "31.02.2018", "01.01.0001 +0500"])
-def test_what_does_not_fit_the_format_is_refused(text: str):
+def test_text_that_does_not_match_the_format_is_rejected(text: str):
     date_format = "%d.%m.%Y %z" if "+" in text else "%d.%m.%Y"
-    with pytest.raises(DataError, match="does not look like"):
-        Moment.parse(text, date_format)
+    with pytest.raises(DataError, match="does not match the date format"):
+        PartialDate.parse(text, date_format)
 
 
 @pytest.mark.parametrize(
     ("unit", "text"),
     [("day", "2018"), ("day", "2018-10"), ("day", "2018-W05"), ("hour", "2018-10-04"), ("month", "2018")],
 )
-def test_a_date_that_spans_several_steps_is_refused(unit: str, text: str):
-    with pytest.raises(DataError, match=f"names only a .*, and time is counted by the {unit}"):
+def test_a_date_that_spans_several_steps_is_rejected(unit: str, text: str):
+    with pytest.raises(DataError, match=f"names only a .*, but one time step is one {unit}"):
         TimeAxis(TimeUnit(unit), "2018-01-01").step(text)
 
 
@@ -218,7 +217,7 @@ def test_an_unknown_date_has_no_step():
         ("day", "then", 1),
     ],
 )
-def test_an_impossible_axis_is_refused(axis: tuple[str, str | int, int]):
+def test_an_impossible_axis_is_rejected(axis: tuple[str, str | int, int]):
     with pytest.raises(DataError):
         TimeAxis(TimeUnit(axis[0]), axis[1], axis[2])
 
@@ -234,7 +233,7 @@ def test_an_impossible_axis_is_refused(axis: tuple[str, str | int, int]):
         ("integer", 100, 5, "105"),
     ],
 )
-def test_words_are_how_people_write_dates(unit: str, origin: str | int, step: int, words: str):
+def test_steps_in_words(unit: str, origin: str | int, step: int, words: str):
     assert TimeAxis(TimeUnit(unit), origin).words(step) == words
 
 

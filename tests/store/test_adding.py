@@ -39,8 +39,8 @@ def test_files_of_every_format_can_be_added(store: FactStore, tmp_path: Path, fo
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (("Ada", "marry", "Ben", "2018-10-09"), "row 4, column 'relation': the relation 'marry' was never learned"),
-        (("Ada", "vist", "Ben", "2018-10-09"), "never learned; is it 'visit'?"),
+        (("Ada", "marry", "Ben", "2018-10-09"), "row 4, column 'relation': unknown relation 'marry'"),
+        (("Ada", "vist", "Ben", "2018-10-09"), "unknown relation 'vist'; did you mean 'visit'?"),
         (("Ada", "visit", "", "2018-10-09"), "row 4, column 'object': empty"),
         (("Ada", "visit", "Ben", "soon"), "row 4, column 'time': 'soon' is not a date"),
         (("Ada", "visit", "Ben", "2018"), "row 4, column 'time': '2018' names only a year"),

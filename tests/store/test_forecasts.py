@@ -135,7 +135,7 @@ def test_the_command_reports_added_and_rejected_rows(run: Path):
     file.write_text(NEW + rows)
     refused = titer("facts", "add", run, file)
     assert isinstance(refused.exception, TiterError)
-    assert f"{file}, row 10, column 'relation': the relation 'marry' was never learned" in str(refused.exception)
+    assert f"{file}, row 10, column 'relation': unknown relation 'marry'" in str(refused.exception)
     result = titer("facts", "add", run, file, "--bad-rows", "skip")
     assert "8 facts added" in result.stdout
     assert "entities that the model was not trained on: Newland" in result.stdout

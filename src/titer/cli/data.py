@@ -24,7 +24,8 @@ CHART_WIDTH = 72
 @app.command("list")
 def list_datasets() -> None:
     """List the datasets that titer knows by name."""
-    from titer.data.benchmarks import BENCHMARKS, downloaded
+    from titer.data.benchmarks import BENCHMARKS
+    from titer.data.download import downloaded
     from titer.data.small_world import NAME
 
     rows = [[NAME, "ships with titer", "invented, with planted causes"]]
@@ -47,14 +48,15 @@ def download(
 ) -> None:
     """Download a benchmark, check every file against its SHA-256, and keep it in the cache.
 
-    A download that broke off goes on where it stopped. TITER_CACHE names another place for the cache.
+    Files that are already in the cache are kept. TITER_CACHE sets another folder for the cache.
     """
-    from titer.data import benchmarks
+    from titer.data import download as downloads
+    from titer.data.benchmarks import BENCHMARKS, benchmark_named
 
-    benchmark = benchmarks.benchmark_named(name)
+    benchmark = benchmark_named(name)
     if benchmark is None:
-        raise DataError(f"there is no benchmark {name!r}; there are {', '.join(benchmarks.BENCHMARKS)}")
-    say(f"{benchmark.name} is in {benchmarks.download(benchmark, mirror=mirror, folder=folder)}")
+        raise DataError(f"unknown benchmark {name!r}; choose from {', '.join(BENCHMARKS)}")
+    say(f"{benchmark.name} is in {downloads.download(benchmark, mirror=mirror, folder=folder)}")
 
 
 @app.command("info")

@@ -70,10 +70,10 @@ def import_data(
     Reads CSV, TSV, Parquet, Feather and JSON lines with columns subject, relation, object and time, or start and
     end for facts that last. Dates may be partial (1926-##-##). Nothing is written unless everything could be read.
     """
-    from titer.data.importing import SplitOptions, import_dataset
+    from titer.data.importing import SplitOptions, import_files
     from titer.data.time_axis import TimeUnit
 
-    imported = import_dataset(
+    imported = import_files(
         files,
         out,
         name=name,

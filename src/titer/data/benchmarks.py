@@ -1,28 +1,26 @@
-"""The published benchmarks: where they live, what their files must be, and how they count time."""
+"""The catalogue of published benchmarks: where their files are, their checksums, and their dates."""
 
-import os
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from titer.data.time_axis import TimeAxis, TimeUnit
-from titer.errors import DataError
-from titer.files import atomic_path, sha256_of
+from titer.files import sha256_of
 
 FILES = ("train.txt", "valid.txt", "test.txt", "entity2id.txt", "relation2id.txt", "stat.txt")
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One published dataset, identified by the checksums of its files and not by its name."""
+    """A published dataset. The checksums of its files identify it, not its name."""
 
     name: str
     home: str
+    """The URL of the folder with its files."""
     facts: tuple[int, int, int]
+    """Numbers of facts in the training, validation and test splits."""
     axis: TimeAxis
     raw_axis: TimeAxis
-    """Times as the files write them: plain numbers, some apart."""
+    """The time axis of the files: plain numbers with a stride."""
     sha256: dict[str, str]
 
 
@@ -39,7 +37,7 @@ _RENET = "https://raw.githubusercontent.com/INK-USC/RE-Net/HEAD/data"
 BENCHMARKS = {
     benchmark.name: benchmark
     for benchmark in (
-        # Times are hours since the first of January, in steps of a day.
+        # Times are hours since 1 January, in steps of one day.
         _benchmark("ICEWS14", _TITER, (63685, 13823, 13222), TimeAxis(TimeUnit.DAY, "2014-01-01"), 24, [
             "f1afca58a2537b323ab97ea237b865403f65a94b2e393807c2542338d0603da2",
             "96ecf52a26b5b3af86836ddaaba57b0d1c05239c269dfc6c9e9893bde456baab",
@@ -56,8 +54,8 @@ BENCHMARKS = {
             "6099be14a4bb517019146818704858af040843df4caa77b816552223330dcb49",
             "0f198e1b76c90bf39428bdd9eb41fe3c84ef287f93f9934d478cf068b0794690",
         ]),
-        # Year indices. WIKI's origin is documented by the interval data that it was made from; YAGO's is the one
-        # at which the births and creations in its facts fall into the years that its entity dictionary gives.
+        # Times are year indices. WIKI's origin is in the interval data that it was made from. YAGO's origin is the one
+        # for which the births and creations in its facts agree with the years in its entity dictionary.
         _benchmark("WIKI", _RENET, (539286, 67538, 63110), TimeAxis(TimeUnit.YEAR, "1786"), 1, [
             "ea9bdc1ee6c2fbfd5e138004271579bf7c7eaef127c089796b396cc2abb1307e",
             "d9fb60e43b9e6ed970c6c63f1252d2bb5b3ed60eb1384a51e4b771d624350663",
@@ -79,89 +77,15 @@ BENCHMARKS = {
 
 
 def benchmark_named(name: str) -> Benchmark | None:
-    """The benchmark of that name, however it is capitalised."""
+    """Return the benchmark with a name, in any capitalisation, or ``None``."""
     return BENCHMARKS.get(name.upper())
 
 
 def identify(folder: Path) -> Benchmark | None:
-    """The benchmark whose facts are those in a folder, if it is one."""
+    """Return the benchmark whose facts are in a folder, or ``None`` if they are others."""
     train = sha256_of(folder / "train.txt")
     for benchmark in BENCHMARKS.values():
         if benchmark.sha256["train.txt"] == train:
             same = all(sha256_of(folder / f) == benchmark.sha256[f] for f in ("valid.txt", "test.txt"))
             return benchmark if same else None
     return None
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: ``TITER_CACHE``, or the user's cache folder."""
-    if chosen := os.environ.get("TITER_CACHE"):
-        return Path(chosen)
-    try:
-        from platformdirs import user_cache_path
-    except ImportError:
-        return Path.home() / ".cache" / "titer"
-    return user_cache_path("titer")
-
-
-def downloaded(benchmark: Benchmark) -> Path | None:
-    """The folder of a benchmark that was downloaded whole, or ``None``."""
-    folder = cache_folder() / benchmark.name
-    return folder if all((folder / name).is_file() for name in FILES) else None
-
-
-def download(benchmark: Benchmark, *, mirror: str | None = None, folder: Path | None = None) -> Path:
-    """Fetch a benchmark into the cache: from its home, a mirror or a local folder. Every file is checked.
-
-    What is already there is kept, and a broken-off file is taken up where it broke off.
-    """
-    target = cache_folder() / benchmark.name
-    target.mkdir(parents=True, exist_ok=True)
-    if folder is None:
-        fetch = _fetcher(benchmark, mirror.rstrip("/") + "/" if mirror else benchmark.home, target)
-    else:
-        local = folder / benchmark.name if (folder / benchmark.name).is_dir() else folder
-        fetch = _copier(benchmark, local, target)
-    for name in FILES:
-        if not (target / name).is_file() or sha256_of(target / name) != benchmark.sha256[name]:
-            fetch(name)
-    return target
-
-
-def _copier(benchmark: Benchmark, folder: Path, target: Path) -> Callable[[str], None]:
-    def fetch(name: str) -> None:
-        source, sha256 = folder / name, benchmark.sha256[name]
-        if not source.is_file():
-            raise DataError(f"{source}: there is no such file")
-        if sha256_of(source) != sha256:
-            raise DataError(f"{source} is not the benchmark's file: its SHA-256 is not {sha256}")
-        with atomic_path(target / name) as temporary:
-            shutil.copyfile(source, temporary)
-
-    return fetch
-
-
-def _fetcher(benchmark: Benchmark, url: str, target: Path) -> Callable[[str], None]:
-    try:
-        import pooch
-    except ImportError:
-        raise DataError("downloads need the package pooch; --from takes the files from a folder") from None
-    from titer.data.resuming import ResumingDownloader
-
-    pooch.get_logger().setLevel("WARNING")  # progress has a bar of its own
-    registry = {name: f"sha256:{value}" for name, value in benchmark.sha256.items()}
-    cache = pooch.create(path=target, base_url=url, registry=registry, retry_if_failed=2)
-
-    def fetch(name: str) -> None:
-        part = target / f"{name}.part"
-        try:
-            cache.fetch(name, downloader=ResumingDownloader(part))  # type: ignore[arg-type]
-        except OSError as error:
-            raise DataError(
-                f"{url}{name} could not be downloaded: {error}; the same command goes on from here"
-            ) from error
-        except ValueError as error:
-            raise DataError(f"{url}{name} is not the benchmark's file: {error}") from error
-        part.unlink(missing_ok=True)
-
-    return fetch

@@ -14,7 +14,21 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Facts to learn from, to choose by and to be measured on, with their names and dates."""
+    """Named, dated facts in three chronological splits.
+
+    ``load_dataset`` loads one, and ``import_dataset`` makes one from files. Notebooks show a dataset as tables.
+
+    Args:
+        name: The name of the dataset.
+        vocabulary: The names of entities and relations.
+        axis: The dates of the time steps.
+        train: The facts to train on.
+        valid: The facts to select a model and its settings with.
+        test: The facts to evaluate on.
+
+    Raises:
+        DataError: If there are no facts to train on.
+    """
 
     name: str
     vocabulary: Vocabulary
@@ -29,25 +43,32 @@ class Dataset:
 
     @property
     def splits(self) -> dict[str, Facts]:
-        """The splits by name."""
+        """The splits by name: train, valid and test."""
         return {name: getattr(self, name) for name in SPLITS}
 
     def split(self, name: str) -> Facts:
-        """One split by name; an empty one is refused."""
+        """Return a split that must not be empty.
+
+        Args:
+            name: train, valid or test.
+
+        Raises:
+            DataError: If there is no such split, or it is empty.
+        """
         if name not in SPLITS:
-            raise DataError(f"there is no split {name!r}; there are train, valid and test")
+            raise DataError(f"unknown split {name!r}; the splits are train, valid and test")
         if len(self.splits[name]) == 0:
             raise DataError(f"the {name} split of {self.name!r} is empty")
         return self.splits[name]
 
     @cached_property
     def facts(self) -> Facts:
-        """Every fact of all splits."""
+        """The facts of all splits."""
         return Facts.concatenate(self.train, self.valid, self.test)
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of the content, whatever format it was read from: names, time axis, and facts in order."""
+        """The SHA-256 of names, time axis and facts, independent of the format they were read from."""
         digest = hashlib.sha256(repr(sorted(self.axis.to_dict().items())).encode())
         for names in (self.vocabulary.entities, self.vocabulary.relations):
             digest.update(f"\0{len(names)}\0".encode() + "\0".join(names).encode())
@@ -58,5 +79,12 @@ class Dataset:
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        sizes = "/".join(str(len(split)) for split in self.splits.values())
-        return f"Dataset({self.name!r}, {sizes} facts, {self.vocabulary!r}, by the {self.axis.unit})"
+        sizes = ", ".join(f"{name}={len(facts)}" for name, facts in self.splits.items())
+        counts = f"entities={self.vocabulary.num_entities}, relations={self.vocabulary.num_relations}"
+        return f"Dataset({self.name!r}, {sizes}, {counts}, unit={self.axis.unit.value!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the dataset as HTML tables, for notebooks."""
+        from titer.data.html import dataset_html
+
+        return dataset_html(self)

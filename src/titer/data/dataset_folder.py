@@ -1,4 +1,4 @@
-"""A stored dataset: a folder of Feather columns and a small TOML with their checksums."""
+"""Dataset folders: Feather files with the columns, and a TOML file with their checksums."""
 
 import hashlib
 import tomllib
@@ -22,7 +22,16 @@ FORMAT = 1
 
 
 def save_dataset(dataset: Dataset, folder: Path, *, overwrite: bool = False) -> None:
-    """Write a dataset as a folder, whole or not at all."""
+    """Write a dataset folder, completely or not at all.
+
+    Args:
+        dataset: The dataset.
+        folder: The folder to create.
+        overwrite: Replace the folder if it exists.
+
+    Raises:
+        TiterError: If the folder exists, and ``overwrite`` is not set.
+    """
     with atomic_directory(folder, overwrite=overwrite) as temporary:
         for name, facts in dataset.splits.items():
             _write(temporary / f"{name}.feather", dict(zip(COLUMNS, facts.columns, strict=True)))
@@ -42,16 +51,25 @@ def save_dataset(dataset: Dataset, folder: Path, *, overwrite: bool = False) -> 
 
 
 def open_dataset(folder: Path) -> Dataset:
-    """Open a stored dataset. Facts are memory-mapped; a file that was changed is refused."""
+    """Open a dataset folder. The facts are memory-mapped.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        DataError: If a file is missing or was changed.
+    """
     try:
         description = tomllib.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
         if description["format"] != FORMAT:
-            raise DataError(f"{folder} has format {description['format']}; this version of titer reads {FORMAT}")
+            raise DataError(
+                f"{folder} has format {description['format']}, but this version of titer reads format {FORMAT}"
+            )
         if description.pop("seal") != _seal(description):
-            raise DataError(f"{folder / DESCRIPTION} is damaged: its seal is not that of its content")
+            raise DataError(f"{folder / DESCRIPTION} is damaged: its seal does not match its content")
         for name, expected in description["sha256"].items():
             if sha256_of(folder / Path(name).name) != expected:
-                raise DataError(f"{folder / name} is damaged: its checksum is not the stored one")
+                raise DataError(f"{folder / name} is damaged: its checksum does not match")
         vocabulary = Vocabulary(
             *(_read(folder / f"{n}.feather")["name"].to_pylist() for n in ("entities", "relations"))
         )
@@ -62,24 +80,24 @@ def open_dataset(folder: Path) -> Dataset:
             **{split: _facts(folder / f"{split}.feather") for split in SPLITS},
         )
     except (OSError, KeyError, ValueError, TypeError, pa.ArrowInvalid) as error:
-        raise DataError(f"{folder} is not a readable dataset: {error}") from error
-    # The files are verified above, so the stored content checksum can be trusted and need not be computed again.
+        raise DataError(f"{folder} is not a readable dataset folder: {error}") from error
+    # The files are verified above, so the stored checksum of the content is right.
     dataset.__dict__["checksum"] = description["checksum"]
     return dataset
 
 
 def is_stored_dataset(folder: Path) -> bool:
-    """Whether a folder looks like a stored dataset."""
+    """Return whether a folder is a dataset folder."""
     return (folder / DESCRIPTION).is_file()
 
 
 def _seal(description: dict[str, Any]) -> str:
-    """SHA-256 of a description, which is kept in it: the dates of the facts hang on a few of its bytes."""
+    """Return the SHA-256 of a description, which is stored in it: a changed byte could change all dates."""
     return hashlib.sha256(to_toml(description).encode()).hexdigest()
 
 
 def _write(path: Path, columns: dict[str, np.ndarray | pa.Array]) -> None:
-    # Uncompressed, so that a reader can map the columns into memory.
+    # Only uncompressed columns can be memory-mapped.
     feather.write_feather(pa.table(columns), str(path), compression="uncompressed", chunksize=2**31 - 1)
 
 
@@ -89,7 +107,7 @@ def _read(path: Path) -> pa.Table:
 
 def _facts(path: Path) -> Facts:
     table = _read(path)
-    # Combining chunks copies them, also if there is only one.
+    # Combining chunks copies them, even if there is only one.
     columns = (
         table[name].chunk(0) if table[name].num_chunks == 1 else table[name].combine_chunks() for name in COLUMNS
     )

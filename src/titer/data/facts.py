@@ -1,4 +1,4 @@
-"""Facts as four integer columns."""
+"""Facts as four columns of integers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,19 @@ COLUMNS = ("subject", "relation", "object", "time")
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Dated facts (subject, relation, object, time), one row each, as numpy columns.
+    """Dated facts, one per row, as four numpy columns.
 
-    Subjects and objects are entity ids, relations relation ids of a ``Vocabulary``, and a time is a
-    step of a ``TimeAxis``. Columns may be memory-mapped and are never written to.
+    The columns may be memory-mapped, so they must not be written to. Iterating yields (subject, relation, object, time)
+    tuples, and indexing with a slice, a boolean mask or an array of positions selects rows.
+
+    Args:
+        subject: Entity ids of a ``Vocabulary``. (facts,) int32
+        relation: Relation ids of a ``Vocabulary``. (facts,) int32
+        object: Entity ids of a ``Vocabulary``. (facts,) int32
+        time: Time steps of a ``TimeAxis``. (facts,) int64
+
+    Raises:
+        ValueError: If the columns are not flat or differ in length.
     """
 
     subject: Column  # (facts,) int32
@@ -28,34 +37,46 @@ class Facts:
         for name, dtype in zip(COLUMNS, (np.int32, np.int32, np.int32, np.int64), strict=True):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
         if len({column.shape for column in self.columns}) != 1 or self.subject.ndim != 1:
-            raise ValueError("the four columns of facts must be flat and equally long")
+            raise ValueError("the four columns of facts must be one-dimensional and equally long")
 
     @classmethod
     def empty(cls) -> "Facts":
-        """No facts at all."""
+        """Return a table without facts."""
         return cls.from_rows([])
 
     @classmethod
     def from_rows(cls, rows: list[tuple[int, int, int, int]] | NDArray[np.integer]) -> "Facts":
-        """Facts from (subject, relation, object, time) rows."""
+        """Make facts from rows.
+
+        Args:
+            rows: (subject, relation, object, time) tuples, or an array. (facts, 4)
+        """
         table = np.asarray(rows, dtype=np.int64).reshape(-1, 4)
         return cls(*(table[:, i] for i in range(4)))
 
     @classmethod
     def concatenate(cls, *parts: "Facts") -> "Facts":
-        """All rows of ``parts``, in order."""
+        """Join facts.
+
+        Args:
+            *parts: The facts, in the order in which to join them.
+        """
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
 
     @property
     def columns(self) -> tuple[Column, Column, Column, Column]:
-        """The four columns in their usual order."""
+        """The columns subject, relation, object and time."""
         return self.subject, self.relation, self.object, self.time
 
     def __len__(self) -> int:
         return len(self.subject)
 
     def __getitem__(self, rows: Any) -> "Facts":
-        """The chosen rows: a slice, a boolean mask or an array of positions."""
+        """Return the selected rows.
+
+        Args:
+            rows: A slice, a boolean mask or an array of positions.
+        """
         return Facts(*(column[rows] for column in self.columns))
 
     def __iter__(self) -> Iterator[tuple[int, int, int, int]]:
@@ -69,24 +90,35 @@ class Facts:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def mentions(self, num_entities: int) -> NDArray[np.bool_]:
-        """Which entities appear in these facts, as subject or object. (num_entities,)"""
+        """Return which entities appear in these facts, as subject or object.
+
+        Args:
+            num_entities: The number of entities of the vocabulary.
+
+        Returns:
+            A mask of the entities. (num_entities,)
+        """
         seen = np.zeros(num_entities, dtype=bool)
         seen[self.subject] = seen[self.object] = True
         return seen
 
     def before(self, time: int) -> "Facts":
-        """The facts strictly before a step."""
+        """Return the facts strictly before a time step.
+
+        Args:
+            time: The time step.
+        """
         return self[self.time < time]
 
     def sorted_by_time(self) -> "Facts":
-        """The same facts in order of time; facts of one step keep their order."""
+        """Return the facts in order of time; facts of one time step keep their order."""
         if len(self) < 2 or bool(np.all(self.time[1:] >= self.time[:-1])):
             return self
         return self[np.argsort(self.time, kind="stable")]
 
     def first_occurrences(self) -> NDArray[np.bool_]:
-        """Marks the rows that repeat no earlier row."""
-        order = np.lexsort(self.columns)  # stable: of equal rows the earliest comes first
+        """Return a mask of the rows that do not repeat an earlier row. (facts,)"""
+        order = np.lexsort(self.columns)  # stable: the earliest of equal rows comes first
         repeated = np.ones(max(len(self) - 1, 0), dtype=bool)
         for column in self.columns:
             ordered = column[order]
@@ -97,5 +129,5 @@ class Facts:
 
     @property
     def num_duplicates(self) -> int:
-        """How many rows repeat an earlier one."""
+        """The number of rows that repeat an earlier row."""
         return len(self) - int(self.first_occurrences().sum())

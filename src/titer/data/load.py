@@ -1,19 +1,32 @@
-"""A dataset by whatever it is called: a folder, a stored dataset, a benchmark's name, or small-world."""
+"""Load a dataset by path or by name."""
 
-from difflib import get_close_matches
 from pathlib import Path
 
-from titer.data.benchmarks import BENCHMARKS, benchmark_named, downloaded, identify
+from titer.data.benchmarks import BENCHMARKS, benchmark_named, identify
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import is_stored_dataset, open_dataset
+from titer.data.download import downloaded
 from titer.data.readers.benchmark import is_benchmark_folder, read_benchmark
 from titer.data.small_world import NAME as SMALL_WORLD
 from titer.data.small_world import small_world
 from titer.errors import DataError, UnknownNameError
+from titer.suggestions import suggest
 
 
 def load_dataset(where: str | Path) -> Dataset:
-    """Load a dataset from a folder or by name."""
+    """Load a dataset by path or by name.
+
+    Args:
+        where: A dataset folder, a run directory, a folder in the benchmark format, the name of a downloaded benchmark
+            (ICEWS14, ICEWS18, WIKI or YAGO), or ``small-world``, an invented dataset that ships with titer.
+
+    Returns:
+        The dataset. Facts of a dataset folder are memory-mapped.
+
+    Raises:
+        DataError: If the folder holds no dataset or a damaged one, or the benchmark is not downloaded.
+        UnknownNameError: If there is no such folder, and no dataset with this name.
+    """
     folder = Path(where)
     if is_stored_dataset(folder):
         return open_dataset(folder)
@@ -26,14 +39,14 @@ def load_dataset(where: str | Path) -> Dataset:
     if benchmark := benchmark_named(str(where)):
         found = downloaded(benchmark)
         if found is None:
-            raise DataError(f"{benchmark.name} is not here yet: titer data download {benchmark.name} fetches it")
+            raise DataError(f"{benchmark.name} is not downloaded; run: titer data download {benchmark.name}")
         if identify(found) != benchmark:
-            raise DataError(f"{found} is damaged: titer data download {benchmark.name} mends it")
+            raise DataError(f"{found} is damaged; run: titer data download {benchmark.name}")
         return read_benchmark(found)
     if folder.is_file():
-        raise DataError(f"{folder} is a file: titer data import {folder} --out DIR makes a dataset of it")
+        raise DataError(f"{folder} is a file, not a dataset; run: titer data import {folder} --out DIR")
     if folder.is_dir():
-        raise DataError(f"{folder} holds neither a stored dataset nor train.txt, valid.txt and test.txt")
+        raise DataError(f"{folder} has neither a dataset (dataset.toml) nor train.txt, valid.txt and test.txt")
     names = [SMALL_WORLD, *BENCHMARKS]
-    message = f"{str(where)!r} is neither a folder nor one of {', '.join(names)}"
-    raise UnknownNameError(message, get_close_matches(str(where), names, 1, cutoff=0.5))
+    message = f"unknown dataset {str(where)!r}: not a folder, and not one of {', '.join(names)}"
+    raise UnknownNameError(message, suggest(str(where), names))

@@ -1,18 +1,18 @@
-"""A small invented world with planted causes, for demonstrations and tests.
+"""A small invented dataset with planted causes, for demonstrations and tests.
 
-Half a year among twelve countries. Every fact knows why it happened, so that a forecaster's evidence can be held
-against the truth:
+It covers half a year and twelve countries. The cause of every fact is known, so the evidence of a forecast can be
+compared with the truth. There are six kinds of facts:
 
 - ``recurring``: pairs of countries hold talks every week, and every president briefs the army every third day.
-  Caused by the time before.
-- ``consequence``: who is accused rejects the accusation two or three days later. Caused by the accusation.
-- ``chain``: a country that signs a contract with a company invites its director three days later, whom it may never
-  have met. Caused by the contract and, a step further, by the director's appointment.
-- ``latecomer``: who applies to a central bank for a licence gets it two days later, here by actors that first
-  appear late. Caused by the application. (Where the applicant was there from the start, it is a ``consequence``.)
-- ``background``: what nothing here caused, but which may cause something: accusations, contracts, appointments,
-  applications, and the first of everything that recurs.
-- ``noise``: meetings of countries and letters of central banks that mean nothing.
+  Caused by the previous occurrence.
+- ``consequence``: an accused country rejects the accusation two or three days later. Caused by the accusation.
+- ``chain``: a country that signs a contract with a company invites the company's director three days later. The country
+  may have no earlier fact with the director. Caused by the contract and the appointment of the director.
+- ``latecomer``: a central bank grants a licence two days after an application, to an applicant that first appears late.
+  Caused by the application. (With an applicant that exists from the start, it is a ``consequence``.)
+- ``background``: facts without a cause that may cause others: accusations, contracts, appointments, applications, and
+  the first occurrence of everything that recurs.
+- ``noise``: informal meetings and letters without cause or effect.
 """
 
 import random
@@ -49,13 +49,13 @@ LAST_NAMES = ("Torvald", "Okafor", "Lindqvist", "Maro", "Petrescu")
 
 
 def bank(country: str) -> str:
-    """The central bank of a country."""
+    """Return the name of the central bank of a country."""
     return f"Central Bank of {country}"
 
 
 @dataclass
 class Event:
-    """One fact of the world and why it happened."""
+    """A fact with its kind and its causes."""
 
     day: int
     subject: str
@@ -67,7 +67,7 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class SmallWorld:
-    """The dataset, and behind every row of ``dataset.facts`` its kind and the rows that caused it."""
+    """The dataset, with the kind of every row of ``dataset.facts`` and the rows that caused it."""
 
     dataset: Dataset
     kinds: list[str]
@@ -76,8 +76,8 @@ class SmallWorld:
 
 @lru_cache(maxsize=4)
 def small_world(seed: int = 0) -> SmallWorld:
-    """Make the world; the same for the same seed."""
-    events = sorted(_World(seed).live(), key=lambda event: event.day)
+    """Generate the dataset; the same seed gives the same dataset."""
+    events = sorted(_World(seed).simulate(), key=lambda event: event.day)
     row = {id(event): i for i, event in enumerate(events)}
     entities: dict[str, int] = {}
     relations: dict[str, int] = {}
@@ -96,7 +96,7 @@ def small_world(seed: int = 0) -> SmallWorld:
 
 
 class _World:
-    """Lives through the days one by one."""
+    """A simulation that runs day by day."""
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
@@ -109,8 +109,8 @@ class _World:
         self.talks = self._weekly_talks()
         self.arrivals = {name: 60 + 5 * i for i, name in enumerate(LATECOMERS)}
 
-    def live(self) -> list[Event]:
-        """All events of all days."""
+    def simulate(self) -> list[Event]:
+        """Return the events of all days."""
         for day in range(NUM_DAYS):
             for event in self.pending.pop(day, []):
                 self._add(event)
@@ -122,7 +122,7 @@ class _World:
             self._meet_by_chance(day)
         return self.events
 
-    # Chance. Only random() is used: its sequence is the same in every version of Python.
+    # Random numbers. Only random() is used, since its sequence is the same in every version of Python.
 
     def _happens(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -137,7 +137,7 @@ class _World:
         first, second = self._below(len(COUNTRIES)), self._below(len(COUNTRIES) - 1)
         return COUNTRIES[first], COUNTRIES[second + (second >= first)]
 
-    # What happens on a day.
+    # Events of a day.
 
     def _add(self, event: Event) -> Event | None:
         what = (event.day, event.subject, event.relation, event.object)
@@ -152,7 +152,7 @@ class _World:
         self.pending[day].append(Event(day, *fact, kind=kind, causes=causes))
 
     def _weekly_talks(self) -> list[tuple[str, str, int]]:
-        """Each country talks with the next two, on a weekday of their own."""
+        """Pair each country with two others, and choose a weekday for each pair."""
         pairs = [(c, COUNTRIES[(i + k) % len(COUNTRIES)]) for i, c in enumerate(COUNTRIES) for k in (1, 3)]
         return [(a, b, self._below(7)) for a, b in pairs]
 

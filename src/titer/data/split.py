@@ -1,4 +1,4 @@
-"""Chronological splits: no step is shared between two of them."""
+"""Chronological splits: no time step is in two of them."""
 
 import numpy as np
 
@@ -9,15 +9,15 @@ Splits = tuple[Facts, Facts, Facts]
 
 
 def split_by_fraction(facts: Facts, fractions: tuple[float, float, float]) -> Splits:
-    """Cut at the steps that come closest to the wanted shares of train, valid and test."""
+    """Split facts at the time steps that are closest to the given shares of training, validation and test."""
     if min(fractions) < 0 or fractions[0] == 0 or not np.isclose(sum(fractions), 1):
-        raise DataError(f"shares of train, valid and test must add up to 1, not {fractions}")
+        raise DataError(f"the shares of train, valid and test must add up to 1, not {fractions}")
     wanted = [name for name, share in zip(("train", "valid", "test"), fractions, strict=True) if share > 0]
     steps, counts = np.unique(facts.time, return_counts=True)
     if len(steps) < len(wanted):
         raise DataError(
-            f"{len(steps)} distinct time(s) cannot be split into {', '.join(wanted)}; "
-            "--split 1,0,0 keeps every fact for training"
+            f"{len(steps)} distinct time step(s) cannot be split into {', '.join(wanted)}; "
+            "--split 1,0,0 uses all facts for training"
         )
     until = np.concatenate([[0], np.cumsum(counts)]) / len(facts)  # share of facts before each step
     valid = _closest(until, fractions[0], low=1, high=len(steps) - len(wanted) + 1)
@@ -28,7 +28,7 @@ def split_by_fraction(facts: Facts, fractions: tuple[float, float, float]) -> Sp
 
 
 def split_by_time(facts: Facts, first_valid: int, first_test: int) -> Splits:
-    """Facts before ``first_valid``, from there to before ``first_test``, and the rest."""
+    """Split facts into those before ``first_valid``, those from there to before ``first_test``, and the rest."""
     if first_test < first_valid:
         raise DataError("the test split must not begin before the valid split")
     ordered = facts.sorted_by_time()

@@ -1,4 +1,4 @@
-"""What a dataset looks like, in numbers."""
+"""Statistics of a dataset."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,31 +11,31 @@ from titer.data.facts import Column
 
 @dataclass(frozen=True)
 class Unseen:
-    """Test facts with entities that never appear in the training split."""
+    """Counts of test facts with unseen entities: those without a fact in the training split."""
 
     entities: int
     object_facts: int
     subject_facts: int
     both_facts: int
     share: float
-    """Of the test facts, those with at least one unseen entity; between 0 and 1."""
+    """Share of the test facts with at least one unseen entity, between 0 and 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Counts of a dataset."""
+    """Statistics of a dataset."""
 
     dataset: Dataset
     duplicates: dict[str, int]
     shared_steps: dict[str, int]
-    """Steps that two splits have in common, which happens only where a benchmark was published so."""
+    """Numbers of time steps that two splits have in common; only some published benchmarks have any."""
     unseen: Unseen
     steps: Column
     facts_per_step: Column
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Summary":
-        """Count a dataset."""
+        """Compute the statistics of a dataset."""
         steps, counts = np.unique(dataset.facts.time, return_counts=True)
         times = {name: np.unique(facts.time) for name, facts in dataset.splits.items()}
         pairs = (("train", "valid"), ("valid", "test"), ("train", "test"))
@@ -44,17 +44,17 @@ class Summary:
         return cls(dataset, duplicates, shared, _unseen(dataset), steps, counts)
 
     def busiest_entities(self, count: int) -> list[tuple[str, int]]:
-        """Entities with the most facts, as subject or object."""
+        """Return the entities with the most facts, as subject or object, with the numbers of these facts."""
         facts = self.dataset.facts
         names = self.dataset.vocabulary.entities
         return _most_frequent(np.concatenate([facts.subject, facts.object]), names, count)
 
     def busiest_relations(self, count: int) -> list[tuple[str, int]]:
-        """Relations with the most facts."""
+        """Return the relations with the most facts, with the numbers of these facts."""
         return _most_frequent(self.dataset.facts.relation, self.dataset.vocabulary.relations, count)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the statistics as plain values, for JSON."""
         dataset = self.dataset
         return {
             "name": dataset.name,

@@ -1,4 +1,4 @@
-"""Names and ids of entities and relations, and every id that is reserved."""
+"""Names and ids of entities and relations, and the reserved ids."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -8,11 +8,15 @@ Ids = TypeVar("Ids")  # an int, a numpy array or a torch tensor
 
 
 class Vocabulary:
-    """Which name has which id.
+    """The names of entities and relations; the position of a name is its id.
 
-    Relation ids, with R relations in the data: ``0 .. R-1`` as in the data, ``R .. 2R-1`` their inverses,
-    then the self-loop, the start and the padding relation. Entity ids: ``0 .. E-1`` and the padding entity E.
-    No other file computes one of these.
+    With R relations in the data, ids 0 to R-1 are these relations and R to 2R-1 their inverses. The next ids are the
+    self-loop, the start and the padding relation. With E entities, ids 0 to E-1 are these entities, and E is the
+    padding entity. No other module computes these ids.
+
+    Args:
+        entities: The entity names.
+        relations: The relation names.
     """
 
     def __init__(self, entities: Iterable[str], relations: Iterable[str]):
@@ -21,69 +25,86 @@ class Vocabulary:
 
     @classmethod
     def numbered(cls, num_entities: int, num_relations: int) -> "Vocabulary":
-        """A vocabulary whose names are numbers, for data that has none."""
+        """Make a vocabulary for data without names: "entity 0", "relation 0" and so on.
+
+        Args:
+            num_entities: The number of entities.
+            num_relations: The number of relations.
+        """
         return cls((f"entity {i}" for i in range(num_entities)), (f"relation {i}" for i in range(num_relations)))
 
     @property
     def num_entities(self) -> int:
-        """How many entities have a name."""
+        """The number of entities."""
         return len(self.entities)
 
     @property
     def num_relations(self) -> int:
-        """How many relations the data has, inverses not counted."""
+        """The number of relations in the data, without inverses."""
         return len(self.relations)
 
     @property
     def num_directed_relations(self) -> int:
-        """Relations and their inverses: the relations that a question can ask for."""
+        """The number of relations with their inverses; a query can have any of them."""
         return 2 * self.num_relations
 
     @property
     def self_loop(self) -> int:
-        """The relation of staying where one is."""
+        """The id of the relation of an entity to itself."""
         return 2 * self.num_relations
 
     @property
     def start(self) -> int:
-        """The relation that stands before the first step of a walk."""
+        """The id of the relation before the first hop of a walk."""
         return 2 * self.num_relations + 1
 
     @property
     def relation_padding(self) -> int:
-        """The relation of an edge that is not there."""
+        """The relation id of a padding edge."""
         return 2 * self.num_relations + 2
 
     @property
     def num_relation_ids(self) -> int:
-        """The size of an embedding table that has a row for every relation id."""
+        """The number of rows of an embedding table with all relation ids."""
         return 2 * self.num_relations + 3
 
     @property
     def entity_padding(self) -> int:
-        """The object of an edge that is not there."""
+        """The entity id of a padding edge."""
         return self.num_entities
 
     def inverse(self, relation: Ids) -> Ids:
-        """The same relation read from the other side; its own inverse."""
+        """Return the inverse of a relation.
+
+        Args:
+            relation: An id, or an array or tensor of ids, without reserved ones.
+        """
         return (relation + self.num_relations) % self.num_directed_relations  # type: ignore[operator]
 
     def is_inverse(self, relation: Any) -> Any:
-        """Whether a relation id, or each of an array of them, is one of the inverses."""
+        """Return whether a relation is an inverse.
+
+        Args:
+            relation: An id, or an array or tensor of ids.
+        """
         return (relation >= self.num_relations) & (relation < self.num_directed_relations)
 
     def undirected(self, relation: Ids) -> Ids:
-        """The relation as it is in the data, whichever way round it is read."""
+        """Return the relation of the data for a relation or its inverse.
+
+        Args:
+            relation: An id, or an array or tensor of ids, without reserved ones.
+        """
         return relation % self.num_relations  # type: ignore[operator]
 
     @cached_property
     def entity_ids(self) -> dict[str, int]:
-        """Entity name to id."""
+        """The id of each entity name."""
         return {name: i for i, name in enumerate(self.entities)}
 
     @cached_property
     def relation_ids(self) -> dict[str, int]:
-        """Relation name to id."""
+        """The id of each relation name."""
         return {name: i for i, name in enumerate(self.relations)}
 
     def __eq__(self, other: object) -> bool:

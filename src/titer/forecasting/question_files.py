@@ -6,8 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from titer.data.readers.arrow import ArrowFile
+from titer.data.readers.base import Batch, Source
 from titer.data.readers.rejections import Problem, Rejections
-from titer.data.readers.sources import ArrowFile, Batch, Source, open_source
+from titer.data.readers.sources import open_source
 from titer.errors import DataError
 from titer.forecasting.forecast import Unanswered
 from titer.forecasting.question import Question
@@ -45,7 +47,7 @@ def count_rows(path: Path) -> int:
 
 def _columns(source: Source) -> dict[str, str]:
     """Return the name of the column for each part of a question."""
-    columns = source.columns
+    columns = source.columns()
     present = {name.casefold(): name for name in reversed(columns)}
     found = {part: present[part] for part in COLUMNS if part in present}
     if "relation" not in found or not {"subject", "object"} & set(found):

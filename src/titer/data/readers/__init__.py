@@ -1,1 +1,1 @@
-"""Readers: from files as people have them to facts."""
+"""Readers of data files: delimited text, Parquet, Feather, JSON lines, and the benchmark format."""

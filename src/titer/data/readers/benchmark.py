@@ -1,4 +1,4 @@
-"""The folder format of the published benchmarks: numbered facts in three files, and two dictionaries."""
+"""Reader of the folder format of the published benchmarks: three files of numbered facts, and two dictionaries."""
 
 from pathlib import Path
 
@@ -8,30 +8,31 @@ from numpy.typing import NDArray
 from titer.data.benchmarks import identify
 from titer.data.dataset import SPLITS, Dataset
 from titer.data.facts import COLUMNS, Facts
+from titer.data.readers.base import Batch
+from titer.data.readers.delimited import DelimitedFile
 from titer.data.readers.encoders import Encoder, IdEncoder, TimeEncoder, parse_integer
-from titer.data.readers.rejections import Problem, Rejections
-from titer.data.readers.sources import Batch, DelimitedFile, wrong_width
+from titer.data.readers.rejections import Problem, Rejections, wrong_width
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 
 
 def is_benchmark_folder(folder: Path) -> bool:
-    """Whether a folder has at least one split of the benchmark format."""
+    """Return whether a folder has at least one split in the benchmark format."""
     return any((folder / f"{split}.txt").is_file() for split in SPLITS)
 
 
 def read_benchmark(folder: Path, rejections: Rejections | None = None, name: str | None = None) -> Dataset:
     """Read ``train.txt``, ``valid.txt``, ``test.txt``, ``entity2id.txt`` and ``relation2id.txt``.
 
-    A folder whose files are those of a known benchmark gets that benchmark's name and dates; any other keeps
-    its folder's name and counts time in plain numbers.
+    If the files are those of a published benchmark, the dataset has its name and dates. Otherwise it has the name of
+    the folder and counts time in plain numbers.
     """
     rejections = rejections if rejections is not None else Rejections()
     files = {stem: folder / f"{stem}.txt" for stem in (*SPLITS, "entity2id", "relation2id")}
     for stem, path in files.items():
         if not path.is_file():
-            raise DataError(f"{folder}: there is no {path.name}" + (" (a missing split)" if stem in SPLITS else ""))
+            raise DataError(f"{folder}: no {path.name}" + (" (a missing split)" if stem in SPLITS else ""))
     vocabulary = Vocabulary(_read_dictionary(files["entity2id"]), _read_dictionary(files["relation2id"]))
     raw = {split: _read_split(files[split], vocabulary, rejections) for split in SPLITS}
     if not any(rows.size for rows in raw.values()):
@@ -48,11 +49,12 @@ def read_benchmark(folder: Path, rejections: Rejections | None = None, name: str
 
 
 def _read_split(path: Path, vocabulary: Vocabulary, rejections: Rejections) -> NDArray[np.int64]:
-    """Four rows of numbers: subject, relation, object, and time as it is written."""
-    width = DelimitedFile(path, "\t").width
+    """Return subjects, relations, objects and times as numbers; times as in the file. (4, facts)"""
+    file = DelimitedFile(path, "\t")
+    width = file.width()
     if width < len(COLUMNS):
         raise DataError(f"{path}, row 1: {wrong_width(width, len(COLUMNS))}")
-    extra = [f"column {i + 1}" for i in range(len(COLUMNS), width)]
+    file.names = [*COLUMNS, *(f"column {i + 1}" for i in range(len(COLUMNS), width))]
     times = TimeEncoder(TimeUnit.INTEGER)
     encoders: dict[str, Encoder] = {
         "subject": (entities := IdEncoder(vocabulary.num_entities, "entity")),
@@ -61,7 +63,7 @@ def _read_split(path: Path, vocabulary: Vocabulary, rejections: Rejections) -> N
         "time": times,
     }
     chunks = [np.empty((4, 0), dtype=np.int64)]
-    for batch in DelimitedFile(path, "\t", [*COLUMNS, *extra]).batches(list(COLUMNS), rejections):
+    for batch in file.batches(list(COLUMNS), rejections):
         chunks.append(_codes(path, batch, encoders, rejections))
     rows = np.concatenate(chunks, axis=1)
     rows[3] = np.array(times.first)[rows[3]]
@@ -80,7 +82,7 @@ def _codes(path: Path, batch: Batch, encoders: dict[str, Encoder], rejections: R
 
 
 def _read_dictionary(path: Path) -> list[str]:
-    """Names in the order of their ids; whatever stands after the id means nothing."""
+    """Return the names in the order of their ids; columns after the id are ignored."""
     names: dict[int, str] = {}
     rows: dict[str, int] = {}
     try:
@@ -103,7 +105,7 @@ def _read_dictionary(path: Path) -> list[str]:
         if identifier in names:
             raise DataError(f"{path}, row {row}, column 'id': id {identifier} is already that of {names[identifier]!r}")
         if name in rows:
-            raise DataError(f"{path}, row {row}, column 'name': {name!r} already stands in row {rows[name]}")
+            raise DataError(f"{path}, row {row}, column 'name': {name!r} is already in row {rows[name]}")
         names[identifier], rows[name] = name, row
     if not names:
         raise DataError(f"{path}: the file is empty")

@@ -1,28 +1,29 @@
-"""From written values to integers, one distinct value at a time."""
+"""Encoders of column values as integers. Each distinct value is parsed once."""
 
 import re
 from abc import ABC, abstractmethod
-from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from titer.data.time_axis import FINE_TO_COARSE, Moment, TimeAxis, TimeUnit
+from titer.data.partial_date import PartialDate
+from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
+from titer.suggestions import suggest
 
 _INTEGER = re.compile(r"([+-]?\d{1,18})(?:\.0*)?")
 
 
 class Encoder(ABC):
-    """Gives every distinct value a code. A negative code stands for a value that cannot be used."""
+    """Base class of encoders: every distinct value gets a code, negative if the value cannot be used."""
 
     def __init__(self) -> None:
         self._codes: dict[bytes, int] = {}
         self._reasons: list[str] = []
 
     def encode(self, column: pa.DictionaryArray) -> NDArray[np.int64]:
-        """The codes of a column."""
+        """Return the codes of a column. (rows,)"""
         codes = self._codes
         table = np.empty(len(column.dictionary), dtype=np.int64)
         for index, value in enumerate(column.dictionary.to_pylist()):
@@ -33,14 +34,14 @@ class Encoder(ABC):
         return table[column.indices.to_numpy(zero_copy_only=False)]
 
     def reason(self, code: int) -> str:
-        """Why a value with this negative code cannot be used."""
+        """Return why the value with a negative code cannot be used."""
         return self._reasons[-code - 1]
 
     def _read(self, value: bytes) -> int:
         try:
             return self.code(value.decode("utf-8").strip())
         except UnicodeDecodeError:
-            reason = "not UTF-8 text (--encoding names another encoding)"
+            reason = "not UTF-8 text; --encoding sets another encoding"
         except DataError as error:
             reason = str(error)
         self._reasons.append(reason)
@@ -48,44 +49,42 @@ class Encoder(ABC):
 
     @abstractmethod
     def code(self, text: str) -> int:
-        """The code of a value; raises ``DataError`` with the reason if it has none."""
+        """Return the code of a value, or raise ``DataError`` with the reason why it cannot be used."""
 
 
 class NameEncoder(Encoder):
-    """Names, numbered in the order in which they first appear."""
+    """An encoder that numbers names in the order in which they first appear."""
 
     def __init__(self) -> None:
         super().__init__()
         self.names: dict[str, int] = {}
 
     def code(self, text: str) -> int:
-        """The number of a name."""
+        """Return the number of a name."""
         if not text:
             raise DataError("empty")
         if "\n" in text or "\r" in text:
-            raise DataError("a line break in a name; is a quotation mark left open?")
+            raise DataError("a line break in a name; check for an unclosed quotation mark")
         return self.names.setdefault(text, len(self.names))
 
 
 class RelationEncoder(NameEncoder):
-    """Relations that a model has learned; it can say nothing about any other."""
+    """An encoder of the relations of a dataset; others are rejected, since no model has learned them."""
 
     def __init__(self, relations: list[str]):
         super().__init__()
         self.names = {name: i for i, name in enumerate(relations)}
 
     def code(self, text: str) -> int:
-        """The number of a known relation."""
+        """Return the id of a relation."""
         if text and text not in self.names:
-            close = get_close_matches(text, self.names, 1)
-            raise DataError(
-                f"the relation {text!r} was never learned" + "".join(f"; is it {name!r}?" for name in close)
-            )
+            close = suggest(text, list(self.names))
+            raise DataError(f"unknown relation {text!r}" + "".join(f"; did you mean {name!r}?" for name in close))
         return super().code(text)
 
 
 class IdEncoder(Encoder):
-    """Ids of a dictionary that is already known."""
+    """An encoder of ids that a dictionary defines."""
 
     def __init__(self, num_ids: int, what: str):
         super().__init__()
@@ -93,7 +92,7 @@ class IdEncoder(Encoder):
         self.what = what
 
     def code(self, text: str) -> int:
-        """The id itself."""
+        """Return the id itself."""
         value = parse_integer(text)
         if not 0 <= value < self.num_ids:
             raise DataError(f"unknown {self.what} id {value}; the dictionary has 0 to {self.num_ids - 1}")
@@ -101,10 +100,10 @@ class IdEncoder(Encoder):
 
 
 class TimeEncoder(Encoder):
-    """Dates or plain numbers. A code is a position in ``first`` and ``last``; code 0 is an open end.
+    """An encoder of dates or plain numbers. A code is a position in ``first`` and ``last``; code 0 is an open end.
 
-    Without a ``unit``, the first value decides whether times are dates, and how long a step is. An ``axis`` that is
-    already there decides it too, and plain numbers must lie on it.
+    Without a ``unit``, the first value decides whether times are dates, and how long a time step is. The ``axis`` of an
+    existing dataset overrides both, and plain numbers must be on one of its steps.
     """
 
     OPEN = 0
@@ -128,7 +127,7 @@ class TimeEncoder(Encoder):
         self.last = [0]
 
     def code(self, text: str) -> int:
-        """The position of a moment."""
+        """Return the position of a date or number."""
         if not text:
             return self._open("empty")
         if self.unit is None and self.date_format is None and _INTEGER.fullmatch(text):
@@ -138,14 +137,14 @@ class TimeEncoder(Encoder):
             if self.axis is not None:
                 self.axis.step(value)
             return self._add(value, value)
-        moment = Moment.parse(text, self.date_format)
-        if moment is None:
+        parsed = PartialDate.parse(text, self.date_format)
+        if parsed is None:
             return self._open(f"{text!r} is an unknown date")
         if self.unit is None:
-            self.unit = moment.unit
-        if not self.open_ends and FINE_TO_COARSE.index(moment.unit) > FINE_TO_COARSE.index(self.unit):
-            raise DataError(f"{text!r} names only a {moment.unit}, and time is counted by the {self.unit}")
-        return self._add(int(moment.first.astype(np.int64)), int(moment.last.astype(np.int64)))
+            self.unit = parsed.unit
+        if not self.open_ends:
+            parsed.check_precision(self.unit, text)
+        return self._add(int(parsed.first.astype(np.int64)), int(parsed.last.astype(np.int64)))
 
     def _open(self, reason: str) -> int:
         if not self.open_ends:
@@ -159,8 +158,8 @@ class TimeEncoder(Encoder):
 
 
 def parse_integer(text: str) -> int:
-    """A whole number, as pandas and spreadsheets write one."""
+    """Parse an integer; ``24.0``, as pandas and spreadsheets write it, is one too."""
     match = _INTEGER.fullmatch(text)
     if match is None:
-        raise DataError("empty" if not text else f"{text!r} is not a whole number")
+        raise DataError("empty" if not text else f"{text!r} is not an integer")
     return int(match[1])

@@ -1,4 +1,4 @@
-"""Rows that cannot be read: stop at the first, or set them aside and count them."""
+"""Rows that cannot be read: stop at the first one, or skip and count them."""
 
 import csv
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from titer.errors import DataError
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """Why one row of one file cannot be used."""
+    """The reason why one row of a file cannot be used."""
 
     file: str
     row: int
@@ -24,32 +24,37 @@ class Problem:
 
 @dataclass
 class Rejections:
-    """Collects problems. Unless ``skip`` is set, the first one ends the reading."""
+    """The rejected rows of an import. Unless ``skip`` is set, the first one raises an error."""
 
     skip: bool = False
     problems: list[Problem] = field(default_factory=list)
     num_blank: int = 0
-    """Rows with nothing in them; they are no problem, but they are counted."""
+    """Number of empty rows, which are left out and are not a problem."""
     held: list[Problem] = field(default_factory=list)
 
     def hold(self, problems: list[Problem]) -> None:
-        """Keep problems until those with the values of the same batch are known, which may be in earlier rows."""
+        """Keep problems until the values of the same batch are checked: those may be in earlier rows."""
         self.held += problems
 
     def add(self, problems: list[Problem]) -> None:
-        """Take the problems of one batch; raises for the earliest row unless bad rows are skipped."""
+        """Add the problems of one batch, and raise the one of the earliest row unless bad rows are skipped."""
         problems = sorted([*self.held, *problems])
         self.held = []
         if problems and not self.skip:
-            raise DataError(f"{problems[0]}\n(--bad-rows skip sets such rows aside and goes on)")
+            raise DataError(f"{problems[0]}\n(--bad-rows skip leaves such rows out and lists them in a file)")
         self.problems += problems
 
     def __len__(self) -> int:
         return len(self.problems)
 
     def write(self, path: Path) -> None:
-        """Write the rejected rows, with the reason for each, as CSV."""
+        """Write the rejected rows, each with its reason, as CSV."""
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["file", "row", "column", "reason", "text"])
             writer.writerows((p.file, p.row, p.column, p.reason, p.text) for p in sorted(self.problems))
+
+
+def wrong_width(actual: int, expected: int) -> str:
+    """Return the reason for a row with too few or too many columns."""
+    return f"{actual} column{'' if actual == 1 else 's'} instead of {expected}"

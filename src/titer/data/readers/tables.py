@@ -1,4 +1,4 @@
-"""Named facts from CSV, TSV, Parquet, Feather and JSON lines."""
+"""Read named facts from CSV, TSV, Parquet, Feather and JSON lines."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
+from titer.data.readers.base import Batch, Source
 from titer.data.readers.encoders import Encoder, NameEncoder, RelationEncoder, TimeEncoder
+from titer.data.readers.json_lines import Records
 from titer.data.readers.rejections import Problem, Rejections
-from titer.data.readers.sources import Batch, Records, Source, open_source
+from titer.data.readers.sources import open_source
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
@@ -25,38 +27,37 @@ MAX_FACTS = 1_000_000_000
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How to read tables of named facts."""
+    """The options for reading tables of named facts."""
 
     columns: dict[str, str] = field(default_factory=dict)
-    """Which column of the file plays which part, where it does not go by the name of the part."""
+    """The column for each part of a fact (subject, relation, object, time, start, end) if its name differs."""
     names: list[str] | None = None
-    """Column names for text files without a header row."""
+    """Column names of text files without a header row."""
     delimiter: str | None = None
-    """What stands between two fields; by default a comma for .csv and a tab for .tsv and .txt."""
+    """What separates two fields; by default a comma for .csv, and a tab for .tsv and .txt."""
     encoding: str = "utf-8"
     """Encoding of text files."""
     unit: TimeUnit | None = None
-    """How long one step lasts; by default as precise as the first date."""
+    """Length of one time step; by default the precision of the first date."""
     date_format: str | None = None
-    """How dates are written, in the language of strptime, where they are not ISO dates."""
+    """Format of dates for ``strptime``, if they are not ISO dates."""
     earliest: str | None = None
-    """First date to keep. A fact that lasts is cut there, and an unknown start is taken to be there."""
+    """First date to keep. Facts that last are cut there, and an unknown start is set to it."""
     latest: str | None = None
-    """Last date to keep. A fact that lasts is cut there, and an unknown end is taken to be there."""
+    """Last date to keep. Facts that last are cut there, and an unknown end is set to it."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """What was read, and what was not."""
+    """The facts that were read, with their names and time axis."""
 
     facts: Facts
     vocabulary: Vocabulary
     axis: TimeAxis
-    num_rows: int
-    num_blank: int
     num_outside: int
+    """Number of rows outside the dates to keep."""
     source_row: NDArray[np.int64] | None = None
-    """In which row of its file each fact stands; only for facts that continue a dataset."""
+    """The row of each fact in its file; only for facts that continue a dataset. (facts,)"""
 
 
 def read_tables(
@@ -64,7 +65,7 @@ def read_tables(
 ) -> Table:
     """Read facts from one or more files with the same columns.
 
-    Facts that continue a dataset are laid on its time axis, and have no relations but its own.
+    Facts that continue a dataset use its time axis, and only its relations are accepted.
     """
     reader = _TableReader(options, rejections, continued)
     for path in paths:
@@ -73,14 +74,14 @@ def read_tables(
 
 
 def read_records(records: list[dict[str, Any]], name: str, rejections: Rejections, continued: Dataset) -> Table:
-    """Read facts that continue a dataset from objects in memory; ``name`` is what messages call them."""
+    """Read facts that continue a dataset from objects in memory; error messages call them ``name``."""
     reader = _TableReader(TableOptions(), rejections, continued)
     reader.take(Records(name, records))
     return reader.table()
 
 
 class _TableReader:
-    """Collects coded rows from files, then lays them on one time axis."""
+    """Collects encoded rows from files, then puts them on one time axis."""
 
     def __init__(self, options: TableOptions, rejections: Rejections, continued: Dataset | None = None):
         self.options = options
@@ -88,7 +89,7 @@ class _TableReader:
         self.rejections = rejections
         if unknown := set(options.columns) - {*NAMES, *POINT, *INTERVAL}:
             parts = ", ".join((*NAMES, *POINT, *INTERVAL))
-            raise DataError(f"a column cannot be mapped to {sorted(unknown)[0]!r}; the parts are {parts}")
+            raise DataError(f"unknown part of a fact {sorted(unknown)[0]!r}; columns can be given for {parts}")
         self.entities = NameEncoder()
         self.relations = RelationEncoder(continued.vocabulary.relations) if continued is not None else NameEncoder()
         self.parts: tuple[str, ...] = ()
@@ -96,7 +97,6 @@ class _TableReader:
         self.chunks: list[NDArray[np.int32]] = []
         self.rows: list[NDArray[np.int64]] = []
         self.paths: list[Path] = []
-        self.num_rows = 0
 
     def read(self, path: Path) -> None:
         """Read one file."""
@@ -116,7 +116,7 @@ class _TableReader:
             self._take(Batch({part: batch.columns[column] for part, column in wanted.items()}, batch.rows), path)
 
     def _find_columns(self, source: Source) -> dict[str, str]:
-        present = source.columns
+        present = source.columns()
         by_folded = {name.casefold(): name for name in reversed(present)}
 
         def column(part: str) -> str | None:
@@ -128,7 +128,8 @@ class _TableReader:
         lasting = any(part in self.options.columns or column(part) is not None for part in INTERVAL)
         timed = INTERVAL if lasting and "time" not in self.options.columns and column("time") is None else POINT
         if self.parts and self.parts != NAMES + timed:
-            raise DataError(f"{source.path}: times are given by {timed}, in the files before by {self.parts[3:]}")
+            before, here = (" and ".join(map(repr, parts)) for parts in (self.parts[3:], timed))
+            raise DataError(f"{source.path}: the time is in {here}, but in {before} in the files before")
         if not self.parts:
             self.parts = NAMES + timed
             open_ends = timed == INTERVAL
@@ -138,8 +139,8 @@ class _TableReader:
             if name is None:
                 looked_for = repr(self.options.columns.get(part, part)) + " (or 'start' and 'end')" * (part in POINT)
                 raise DataError(
-                    f"{source.path}, row 1: there is no column {looked_for}; the file has {', '.join(present)}\n"
-                    f"(--column {part}=NAME says which column it is; --names is for files without a header row)"
+                    f"{source.path}, row 1: no column {looked_for}; the file has {', '.join(present)}\n"
+                    f"(--column {part}=NAME sets the column; --names is for files without a header row)"
                 )
         return {part: name for part, name in found.items() if name is not None}
 
@@ -162,7 +163,6 @@ class _TableReader:
                 problems.append(_problem(path, batch, int(position), "end", "the end is before the start"))
                 bad[position] = True
         self.rejections.add(problems)
-        self.num_rows += len(batch.rows)
         self.chunks.append(np.stack([codes[part][~bad].astype(np.int32) for part in self.parts]))
         if self.axis is not None:
             self.rows.append(batch.rows[~bad])
@@ -173,30 +173,27 @@ class _TableReader:
         return known & (last[end] < first[start])
 
     def table(self) -> Table:
-        """Everything that was read, on one time axis, with names only for what is used."""
+        """Return all facts on one time axis, with ids only for the names in use."""
         rows = np.concatenate(self.chunks, axis=1) if self.chunks else np.empty((5, 0), dtype=np.int32)
         self.chunks = []
         if rows.shape[1] == 0:
             why = "every row was rejected" if self.rejections else "no rows"
             raise DataError(f"{', '.join(map(str, self.paths))}: no facts were read: {why}")
         names, times = rows[:3], rows[3:]
-        axis, first, last = self._lay_on_axis(times)
+        axis, first, last = self._put_on_axis(times)
         chosen, time, num_outside = _expand(first, last)
         if len(time) == 0:
-            raise DataError("no facts lie between the earliest and the latest date that were asked for")
+            raise DataError("no facts between the earliest and the latest date to keep")
         subject, relation, object = (_pick(column, chosen) for column in names)
         order = np.argsort(time, kind="stable")
         (subject, object), entities = _used(list(self.entities.names), subject[order], object[order])
         (relation,), relations = _used(list(self.relations.names), relation[order])
         facts = Facts(subject, relation, object, time[order])
-        num_rows = self.num_rows + len([p for p in self.rejections.problems if not p.column])
         source_row = _pick(np.concatenate(self.rows), chosen)[order] if self.rows else None
-        return Table(
-            facts, Vocabulary(entities, relations), axis, num_rows, self.rejections.num_blank, num_outside, source_row
-        )
+        return Table(facts, Vocabulary(entities, relations), axis, num_outside, source_row)
 
-    def _lay_on_axis(self, times: NDArray[np.int32]) -> tuple[TimeAxis, NDArray[np.int64], NDArray[np.int64]]:
-        """The axis, and the first and last step of every row."""
+    def _put_on_axis(self, times: NDArray[np.int32]) -> tuple[TimeAxis, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the axis, and the first and last time step of every row."""
         used = np.unique(times)
         used = used[used > TimeEncoder.OPEN]
         if len(used) == 0:
@@ -213,7 +210,7 @@ class _TableReader:
         ]
         first[TimeEncoder.OPEN], last[TimeEncoder.OPEN] = bounds
         start, end = (times[0], times[-1])
-        if self.parts[3:] == POINT:  # a date more precise than the unit is one step all the same
+        if self.parts[3:] == POINT:  # a date more precise than the unit is still one time step
             last = first
         return axis, np.maximum(first[start], bounds[0]), np.minimum(last[end], bounds[1])
 
@@ -225,7 +222,7 @@ class _TableReader:
             return TimeAxis.of_integers(first, spread=self.parts[3:] == POINT)
         hours = first.astype("datetime64[h]")
         if unit is TimeUnit.HOUR and not self.times.unit_is_given and np.all(hours == hours.astype("datetime64[D]")):
-            unit = TimeUnit.DAY  # times of day that are all midnight say nothing
+            unit = TimeUnit.DAY  # midnight everywhere means that there are no times of day
         origin = hours.min()
         if self.options.earliest is not None:
             origin = np.datetime64(str(TimeAxis(unit, self.options.earliest).origin)).astype("datetime64[h]")
@@ -236,22 +233,25 @@ def _problem(path: Path, batch: Batch, position: int, part: str, reason: str) ->
     return Problem(str(path), int(batch.rows[position]), part, reason, batch.text(position))
 
 
-def _steps(axis: TimeAxis, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+def _steps(axis: TimeAxis, times: NDArray[np.int64]) -> NDArray[np.int64]:
     if axis.unit is TimeUnit.INTEGER:
-        return (moments - int(axis.origin)) // axis.stride
-    return axis.steps_of_hours(moments.astype("datetime64[h]"))
+        return (times - int(axis.origin)) // axis.stride
+    return axis.steps_of_hours(times.astype("datetime64[h]"))
 
 
 def _expand(
     first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], int]:
-    """One fact per step: which row each comes from (``None``: each from its own), its time, and rows without any."""
+    """Make one fact per time step.
+
+    Returns the row of each fact (``None`` if every row is one fact), its time, and the number of rows without facts.
+    """
     lengths = np.maximum(last - first + 1, 0)
     if np.all(lengths == 1):
         return None, first, 0
-    total = int(lengths.sum(dtype=np.float64))  # a sum of integers might wrap around
+    total = int(lengths.sum(dtype=np.float64))  # a sum of integers could overflow
     if total > MAX_FACTS:
-        raise DataError(f"these rows last {total:,} steps in all; a coarser --unit makes fewer facts of them")
+        raise DataError(f"these rows span {total:,} time steps in total, more than {MAX_FACTS:,}; use a coarser --unit")
     rows = np.repeat(np.arange(len(first)), lengths)
     starts = np.cumsum(lengths) - lengths
     return rows, np.arange(total) - starts[rows] + first[rows], int((lengths == 0).sum())
@@ -262,7 +262,7 @@ def _pick(column: NDArray[Any], rows: NDArray[np.int64] | None) -> NDArray[Any]:
 
 
 def _used(names: list[str], *columns: NDArray[np.int32]) -> tuple[list[NDArray[np.int32]], list[str]]:
-    """Renumber so that only names in use have an id; their order stays."""
+    """Renumber the ids so that only names in use have one; their order stays."""
     used = np.zeros(len(names), dtype=bool)
     for column in columns:
         used[column] = True

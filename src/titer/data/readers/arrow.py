@@ -1,0 +1,75 @@
+"""Reader of Parquet and Feather files."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from titer.data.readers.base import Batch, Source, encode
+from titer.data.readers.rejections import Rejections
+from titer.errors import DataError
+
+BATCH_ROWS = 1 << 20
+
+
+class ArrowFile(Source):
+    """A Parquet or Feather file. Rows are numbered from 1."""
+
+    def __init__(self, path: Path):
+        super().__init__(path)
+        self.is_parquet = path.suffix.lower() == ".parquet"
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile | pa.RecordBatchFileReader:
+        if self.is_parquet:
+            return pq.ParquetFile(self.path)
+        return pa.ipc.open_file(pa.memory_map(str(self.path)))
+
+    def _read_columns(self) -> list[str]:
+        try:
+            file = self._file
+        except (pa.ArrowInvalid, OSError) as error:
+            kind = "Parquet" if self.is_parquet else "Feather"
+            raise DataError(f"{self.path}: not a readable {kind} file: {error}") from error
+        return file.schema_arrow.names if isinstance(file, pq.ParquetFile) else file.schema.names
+
+    def _record_batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+        file = self._file
+        if isinstance(file, pq.ParquetFile):
+            yield from file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
+        else:
+            for index in range(file.num_record_batches):
+                yield file.get_batch(index).select(wanted)
+
+    def batches(self, wanted: list[str], rejections: Rejections) -> Iterator[Batch]:
+        """Yield the row groups of the file."""
+        seen = 0
+        try:
+            for batch in self._record_batches(wanted):
+                columns = {name: self._encode(batch, name) for name in wanted}
+                rows = np.arange(seen + 1, seen + 1 + batch.num_rows, dtype=np.int64)
+                seen += batch.num_rows
+                yield Batch(columns, rows)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{self.path}: {error}") from error
+
+    def _encode(self, batch: pa.RecordBatch, name: str) -> pa.DictionaryArray:
+        try:
+            return encode(_as_text(batch.column(name)))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DataError(f"{self.path}, column {name!r}: {error}") from error
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    """Decode dictionaries, and write timestamps as ISO dates with the hour in UTC."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(column.type):
+        if column.type.tz is not None:
+            column = column.cast(pa.timestamp(column.type.unit, "UTC")).cast(pa.timestamp(column.type.unit))
+        column = pc.call_function("strftime", [column], pc.StrftimeOptions("%Y-%m-%dT%H:00"))
+    return column

@@ -1,0 +1,125 @@
+"""Readers of JSON objects: one per line of a file, or a list in memory."""
+
+import io
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from titer.data.readers.base import Batch, Source, encode
+from titer.data.readers.rejections import Problem, Rejections
+from titer.errors import DataError
+
+BATCH_ROWS = 50_000
+ROWS_FOR_COLUMNS = 1000
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One line: its object, or ``None`` with the reason; a blank line has neither."""
+
+    number: int
+    text: str
+    record: dict[str, Any] | None
+    reason: str = ""
+
+    @property
+    def is_blank(self) -> bool:
+        return self.record is None and not self.reason
+
+
+class JsonLines(Source):
+    """A file with one JSON object per line."""
+
+    @cached_property
+    def _rows(self) -> Iterator[_Row]:
+        return self._read_rows()
+
+    @cached_property
+    def _first_rows(self) -> list[_Row]:
+        """The rows up to the last one that column names are taken from."""
+        first: list[_Row] = []
+        num_filled = 0
+        while num_filled < ROWS_FOR_COLUMNS and (row := next(self._rows, None)) is not None:
+            first.append(row)
+            num_filled += not row.is_blank
+        return first
+
+    def _read_rows(self) -> Iterator[_Row]:
+        with pa.input_stream(str(self.path), compression="detect") as stream:
+            for number, line in enumerate(io.BufferedReader(stream), start=1):
+                text = line.decode("utf-8", "replace").strip()
+                yield _Row(number, text, *(_parse_object(line) if line.strip() else (None, "")))
+
+    def _read_columns(self) -> list[str]:
+        # Many rows, since unknown values are often left out of an object.
+        filled = [row for row in self._first_rows if not row.is_blank]
+        keys = [key for row in filled if row.record is not None for key in row.record]
+        if not keys:
+            raise DataError(str(self._problem(filled[0])) if filled else f"{self.path}: the file is empty")
+        return list(dict.fromkeys(keys))
+
+    def batches(self, wanted: list[str], rejections: Rejections) -> Iterator[Batch]:
+        """Yield some thousands of lines at a time; a line that is not a JSON object is rejected."""
+        rows = chain(self._first_rows, self._rows)
+        while chunk := list(islice(rows, BATCH_ROWS)):
+            rejections.num_blank += sum(row.is_blank for row in chunk)
+            rejections.hold([self._problem(row) for row in chunk if row.reason])
+            good: list[tuple[dict[str, Any], int]] = []
+            for row in chunk:
+                if row.record is None:
+                    continue
+                invalid = next((name for name in wanted if not _is_plain(row.record.get(name))), None)
+                if invalid is None:
+                    good.append((row.record, row.number))
+                else:
+                    reason = "neither text nor a number"
+                    rejections.hold([Problem(str(self.path), row.number, invalid, reason, row.text)])
+            columns = {name: encode(pa.array([_bytes(r.get(name)) for r, _ in good], pa.binary())) for name in wanted}
+            yield Batch(columns, np.array([number for _, number in good], dtype=np.int64))
+
+    def _problem(self, row: _Row) -> Problem:
+        return Problem(str(self.path), row.number, "", row.reason, row.text)
+
+
+class Records(JsonLines):
+    """Objects in memory; the first is row 1, and ``name`` replaces the file name in error messages."""
+
+    def __init__(self, name: str, records: list[dict[str, Any]]):
+        super().__init__(Path(name))
+        self.records = records
+
+    def _read_rows(self) -> Iterator[_Row]:
+        for number, record in enumerate(self.records, start=1):
+            yield _Row(number, ",".join(map(str, record.values())), record)
+
+
+def _parse_object(line: bytes) -> tuple[dict[str, Any] | None, str]:
+    """Return the JSON object of a line, or ``None`` and the reason why there is none."""
+    try:
+        value = json.loads(line)
+    except UnicodeDecodeError:
+        return None, "not UTF-8 text"
+    except (ValueError, RecursionError) as error:
+        return None, f"not JSON: {error}"
+    return (value, "") if isinstance(value, dict) else (None, "not a JSON object")
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
+
+
+def _bytes(value: object) -> bytes:
+    if value is None:
+        return b""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode("utf-8", "surrogatepass")  # a lone surrogate is not UTF-8, so it is rejected later

@@ -1,0 +1,42 @@
+"""English for dates and durations."""
+
+import numpy as np
+
+from titer.data.time_unit import TimeUnit
+
+
+def date_words(date: np.datetime64, unit: TimeUnit) -> str | None:
+    """Return a date in words, such as "4 Oct 2018", or ``None`` if it is outside Python's calendar."""
+    value = date.astype(object)
+    if isinstance(value, int):
+        return None
+    match unit:
+        case TimeUnit.YEAR:
+            return str(date)
+        case TimeUnit.MONTH:
+            return f"{value:%b %Y}"
+        case TimeUnit.WEEK:
+            return f"week of {value.day} {value:%b %Y}"
+        case TimeUnit.HOUR:
+            return f"{value.day} {value:%b %Y, %H:%M}"
+        case _:
+            return f"{value.day} {value:%b %Y}"
+
+
+def in_sentence(words: str, unit: TimeUnit) -> str:
+    """Put the preposition before a date: "on 4 Oct 2018", "in 2018", "at 17"."""
+    match unit:
+        case TimeUnit.INTEGER:
+            return f"at {words}"
+        case TimeUnit.YEAR | TimeUnit.MONTH:
+            return f"in {words}"
+        case TimeUnit.WEEK:
+            return f"in the {words}"
+        case _:
+            return f"on {words}"
+
+
+def duration_words(num_steps: int, unit: TimeUnit) -> str:
+    """Return a number of time steps in words, such as "3 days"."""
+    name = "step" if unit is TimeUnit.INTEGER else unit.value
+    return f"{num_steps} {name}" if abs(num_steps) == 1 else f"{num_steps} {name}s"
