@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from titer import train
 from titer.cli.main import app
 from titer.data.dataset import Dataset
+from titer.runs.train import train
 from titer.service.app import create_app
 from titer.service.knowledge import Knowledge
 from titer.service.settings import Settings

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from commands import titer
 from data.samples import BENCHMARK, write_benchmark
 from titer.cli.main import app
 from titer.data import resuming
@@ -113,12 +114,6 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Benchmark:
 
 def content(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
-
-
-def titer(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.stdout
 
 
 def test_every_benchmark_knows_its_files_and_where_they_live():

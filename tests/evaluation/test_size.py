@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from typer.testing import CliRunner
 
+from commands import titer
 from strategies import random_facts
 from titer.cli.main import app
 from titer.data.dataset import Dataset
@@ -110,11 +111,6 @@ def test_counting_changes_neither_the_model_nor_what_is_random(dataset: Dataset)
 
 
 def test_the_command_counts_a_configuration_and_a_run_alike(tmp_path: Path):
-    def titer(*words: str | Path) -> str:
-        result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
     titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
     assert "0 parameters" in titer("size", tmp_path / "run")
     found = json.loads(titer("size", "titer/small-world", "--json"))

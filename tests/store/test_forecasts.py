@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from commands import invoke as titer
 from store.postgres import Server
 from titer import Forecaster
-from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.errors import TiterError, UnknownNameError
 from titer.runs.run import Run
@@ -55,10 +54,6 @@ def run(trained: dict[str, Path], tmp_path: Path) -> Path:
 def close(numbers: dict[str, float]) -> Any:
     """The same numbers, perhaps added up in another order."""
     return pytest.approx(numbers, rel=1e-4, abs=1e-6)
-
-
-def titer(*words: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def add(run: Path, text: str, *words: str) -> dict[str, Any]:

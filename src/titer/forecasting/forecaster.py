@@ -53,8 +53,9 @@ class Forecaster:
     >>> print(forecaster.ask("China", "Consult", at="2014-12-31", explain=3))
     """
 
-    def __init__(self, model: Model, dataset: Dataset, store: str | Path | None = None):
+    def __init__(self, model: Model, dataset: Dataset, store: str | Path | None = None, *, run: Run | None = None):
         self.model = model
+        self.run = run
         self.dataset = dataset
         self.axis = dataset.axis
         self.relations = NameIndex(dataset.vocabulary.relations, "relation")
@@ -68,7 +69,13 @@ class Forecaster:
     def load(cls, run: Run | Path | str, device: str = "auto", store: str | Path | None = None) -> "Forecaster":
         """From a run directory, with the facts that were added to it: in ``store``, or else in the directory itself."""
         run = run if isinstance(run, Run) else Run(run)
-        return cls(run.load_model(device), run.dataset, store or run.store_path)
+        return cls(run.load_model(device), run.dataset, store or run.store_path, run=run)
+
+    def __repr__(self) -> str:
+        place = f", {self.run.path}" if self.run is not None else ""
+        last = self.axis.label(self.last_time)
+        entities = f"{self.vocabulary.num_entities:,} entities"
+        return f"<Forecaster: {self.model.name} on {self.dataset.name}, {entities}, facts up to {last}{place}>"
 
     def refresh(self) -> None:
         """Take in the facts that were added since; every question does so first."""
