@@ -48,7 +48,7 @@ def train(
         out: The run directory to write. Without it nothing stays on disk.
         overwrite: Replace the run in ``out``.
         resume: Continue the interrupted training in ``out`` from its last checkpoint.
-        seed: The seed of everything random in training.
+        seed: The seed of everything random.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"`` … or ``"auto"``, which is a GPU if there is one.
         **settings: Fields of ``TrainingConfig`` or of the model's own settings, such as ``epochs=3`` or ``dim=64``.
 
@@ -133,7 +133,8 @@ def _resolve(config: Config | str | Path | None, model: str | None, settings: di
     tables = _tables(config)
     model_name = Config.from_dict(tables, model).model_name
     for name, value in settings.items():
-        tables.setdefault(_table_of(name, model_name), {})[name] = value
+        for table in _tables_with(name, model_name):
+            tables.setdefault(table, {})[name] = value
     return Config.from_dict(tables, model)
 
 
@@ -146,18 +147,19 @@ def _tables(config: Config | str | Path | None) -> dict[str, Any]:
     return read_toml(path if path.is_file() or path.suffix == ".toml" else find_configuration(str(config)))
 
 
-def _table_of(setting: str, model_name: str) -> str:
+def _tables_with(setting: str, model_name: str) -> list[str]:
+    """Return the tables that a setting belongs to: one, or both for the seed of a model that draws by itself."""
     model_config = model_class(model_name).Config
     of_model = [field.name for field in fields(model_config)]
     if hasattr(model_config, "PRESETS"):
         of_model.append("preset")
     of_training = [field.name for field in fields(TrainingConfig)]
     tables = [table for table, names in (("model", of_model), ("training", of_training)) if setting in names]
-    if len(tables) > 1:
+    if len(tables) > 1 and setting != "seed":
         raise ConfigError(f"{model_name} and TrainingConfig both have the setting {setting!r}; give it with config")
     if not tables:
         known = [*of_training, *of_model]
         close = suggest(setting, known)
         hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}"
         raise ConfigError(f"unknown setting {setting!r} of {model_name}; {hint}")
-    return tables[0]
+    return tables
