@@ -127,7 +127,7 @@ def _model_and_dataset(
 
 
 def _resolve(config: Config | str | Path | None, model: str | None, settings: dict[str, Any]) -> Config:
-    """Return the configuration, with each setting in the table that has a field of its name."""
+    """Return the configuration, with each setting in every table that has a field of its name."""
     if isinstance(config, Config) and "preset" in settings:
         raise ConfigError("a Config has a value for every setting, which no preset changes; give one or the other")
     tables = _tables(config)
@@ -148,15 +148,13 @@ def _tables(config: Config | str | Path | None) -> dict[str, Any]:
 
 
 def _tables_with(setting: str, model_name: str) -> list[str]:
-    """Return the tables that a setting belongs to: one, or both for the seed of a model that draws by itself."""
+    """Return the tables with a setting: one, or both for ``seed`` and ``batch_size`` of models without gradients."""
     model_config = model_class(model_name).Config
     of_model = [field.name for field in fields(model_config)]
     if hasattr(model_config, "PRESETS"):
         of_model.append("preset")
     of_training = [field.name for field in fields(TrainingConfig)]
     tables = [table for table, names in (("model", of_model), ("training", of_training)) if setting in names]
-    if len(tables) > 1 and setting != "seed":
-        raise ConfigError(f"{model_name} and TrainingConfig both have the setting {setting!r}; give it with config")
     if not tables:
         known = [*of_training, *of_model]
         close = suggest(setting, known)
