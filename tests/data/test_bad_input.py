@@ -170,7 +170,7 @@ def test_a_bad_row_can_be_set_aside_counted_and_found_again(tmp_path: Path, name
     assert result.exit_code == 0
     assert "3 / 0 / 0 facts" in result.stdout
     rejected = tmp_path / "out.rejected.csv"
-    assert f"1 rows could not be read and were skipped; they are in {rejected}" in result.stderr
+    assert f"skipped 1 invalid rows, written with the reasons to {rejected}" in result.stderr
     with rejected.open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     column = f", column '{row['column']}'" if row["column"] else ""
@@ -392,7 +392,7 @@ def test_rejected_rows_are_listed_in_order_with_file_reason_and_text(tmp_path: P
     rejected = tmp_path / "elsewhere" / "bad.csv"
     words = ("--bad-rows", "skip", "--rejected", rejected, "--split", "1,0,0")
     result = run_import(first, second, "--out", tmp_path / "out", *words)
-    assert "3 rows could not be read and were skipped" in result.stderr
+    assert "skipped 3 invalid rows" in result.stderr
     with rejected.open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows == [
@@ -416,17 +416,17 @@ def test_blank_rows_and_rows_outside_the_dates_are_reported(tmp_path: Path, bad_
     words = ("--earliest", "2018-01-01", "--bad-rows", bad_rows)
     result = run_import(tmp_path / "facts.csv", "--out", tmp_path / "out", *words)
     assert result.stderr.splitlines() == [
-        "2 blank rows were left out",
-        "3 rows outside the wanted dates were left out",
+        "skipped 2 blank rows",
+        "skipped 3 rows outside the given dates",
     ]
 
 
 def test_blank_rows_of_json_and_of_a_benchmark_folder_are_reported(tmp_path: Path):
     (tmp_path / "facts.jsonl").write_text("\n" + JSON_ROW + " \n")
     result = run_import(tmp_path / "facts.jsonl", "--out", tmp_path / "json", "--split", "1,0,0")
-    assert result.stderr == "2 blank rows were left out\n"
+    assert result.stderr == "skipped 2 blank rows\n"
     folder = write_benchmark(tmp_path / "folder", train="\n0\t0\t1\t0\n", valid="\n\n0\t0\t1\t24\n")
-    assert run_import(folder, "--out", tmp_path / "bench").stderr == "3 blank rows were left out\n"
+    assert run_import(folder, "--out", tmp_path / "bench").stderr == "skipped 3 blank rows\n"
 
 
 def test_rejected_rows_that_cannot_be_written_leave_no_dataset_either(tmp_path: Path):

@@ -137,7 +137,7 @@ def test_a_mirror_fills_the_cache(toy: Benchmark, mirror: Mirror, cache: Path):
 def test_the_command_downloads_and_then_the_name_is_known(mirror: Mirror, toy: Benchmark, cache: Path, ending: str):
     assert "titer data download TOY" in titer("data", "list")
     assert titer("data", "download", "toy", "--mirror", mirror.url + ending) == f"TOY is in {cache}\n"
-    assert titer("data", "info", "TOY").startswith("TOY: 2014-01-01 to 2014-01-05, by the day")
+    assert titer("data", "info", "TOY").startswith("TOY: 2014-01-01 to 2014-01-05, time unit: day")
     assert str(cache) in titer("data", "list")
     assert len(load_dataset("toy").train) == toy.facts[0]
 

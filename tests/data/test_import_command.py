@@ -30,7 +30,8 @@ def labels(path: Path) -> list[list[str]]:
 def test_a_table_becomes_a_dataset_that_info_and_load_know(table: Path, tmp_path: Path):
     out = tmp_path / "new" / "visits"
     assert (
-        titer("data", "import", table, "--out", out) == f"{out}: 8 / 1 / 1 facts (train / valid / test), by the day\n"
+        titer("data", "import", table, "--out", out)
+        == f"{out}: 8 / 1 / 1 facts (train / valid / test), time unit: day\n"
     )
     found = json.loads(titer("data", "info", out, "--json"))
     assert [found[key] for key in ("name", "train", "valid", "test", "entities")] == ["visits", 8, 1, 1, 2]

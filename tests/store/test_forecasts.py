@@ -112,11 +112,11 @@ def test_a_backfill_changes_what_later_questions_see_and_no_earlier_one(run: Pat
 
 
 def test_what_was_added_is_shown(run: Path):
-    assert "0 facts were added" in titer("facts", "list", run).stdout
+    assert "0 added facts" in titer("facts", "list", run).stdout
     add(run, NEW)
     assert add(run, NEW)["known"] == 8
     shown = titer("facts", "list", run, "--last", "2").stdout
-    assert "8 facts were added" in shown
+    assert "8 added facts" in shown
     assert DAYS[-1] in shown
     assert DAYS[-3] not in shown
     found = json.loads(titer("facts", "list", run, "--json").stdout)
@@ -133,10 +133,10 @@ def test_people_are_told_what_became_of_their_rows(run: Path):
     assert f"{file}, row 10, column 'relation': the relation 'marry' was never learned" in str(refused.exception)
     result = titer("facts", "add", run, file, "--bad-rows", "skip")
     assert "8 facts added" in result.stdout
-    assert "entities that the model was not trained on: Newland" in result.stdout
-    assert "2 rows could not be taken" in result.stderr
+    assert "entities unseen in training: Newland" in result.stdout
+    assert "skipped 2 invalid rows" in result.stderr
     assert (run.parent / "new.csv.rejected.csv").read_text().count("\n") == 3
-    assert "8 known before" in titer("facts", "add", run, file, "--bad-rows", "skip").stdout
+    assert "8 already known" in titer("facts", "add", run, file, "--bad-rows", "skip").stdout
 
 
 def test_servers_can_share_a_history_by_its_address(run: Path, postgres: Server, monkeypatch: pytest.MonkeyPatch):
