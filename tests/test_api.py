@@ -3,6 +3,7 @@
 import tempfile
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ import titer
 from commands import titer as command
 from titer.models.registry import BUILT_IN, model_class
 
-SMALL = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "first_edges": 8, "second_edges": 8}
+SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "first_edges": 8, "second_edges": 8}
 
 
 @pytest.fixture
@@ -42,8 +43,7 @@ def test_a_failed_training_leaves_nothing_behind(temporary_folder: Path):
 
 
 def test_training_into_a_run_directory_gives_the_run_of_the_command(world_data: titer.Dataset, tmp_path: Path):
-    settings = {**SMALL, "epochs": 1}
-    forecaster = titer.train(world_data, out=tmp_path / "call", seed=3, device="cpu", **settings)
+    forecaster = titer.train(world_data, out=tmp_path / "call", seed=3, device="cpu", epochs=1, **SMALL)
     given = [f"--set=model.{name}={value}" for name, value in SMALL.items()]
     given += ["--set=training.epochs=1", "--set=training.seed=3", "--set=training.device=cpu"]
     command("train", "small-world", "--out", tmp_path / "command", *given)
@@ -59,10 +59,10 @@ def test_a_run_is_replaced_or_resumed_only_on_request(tmp_path: Path):
     titer.train("small-world", "recurrency", out=tmp_path / "run")
     with pytest.raises(titer.TiterError, match="already holds a run"):
         titer.train("small-world", "recurrency", out=tmp_path / "run")
-    for request in ({"overwrite": True}, {"resume": True}):
-        assert titer.train("small-world", "recurrency", out=tmp_path / "run", **request).run
+    for overwrite, resume in ((True, False), (False, True)):
+        assert titer.train("small-world", "recurrency", out=tmp_path / "run", overwrite=overwrite, resume=resume).run
         with pytest.raises(titer.TiterError, match="need out"):
-            titer.train("small-world", "recurrency", **request)
+            titer.train("small-world", "recurrency", overwrite=overwrite, resume=resume)
 
 
 def test_a_dataset_is_found_by_its_folder(recurrency_run: Path, world_data: titer.Dataset):
@@ -106,7 +106,7 @@ def test_a_published_configuration_is_found_by_name(tmp_path: Path):
         ({"model": "path_mixtur"}, "path_mixture"),
     ],
 )
-def test_a_wrong_setting_is_reported_before_training(settings: dict, message: str):
+def test_a_wrong_setting_is_reported_before_training(settings: dict[str, Any], message: str):
     with pytest.raises(titer.TiterError) as error:
         titer.train("small-world", **settings)
     assert message in str(error.value)

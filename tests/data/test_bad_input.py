@@ -243,10 +243,10 @@ def test_files_that_are_not_there_are_named(tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--column", "subject"), "--column wants PART=COLUMN"),
+        (("--column", "subject"), "--column must be PART=COLUMN"),
         (("--column", "verb=relation"), "a column cannot be mapped to 'verb'"),
         (("--column", "time=when"), "there is no column 'when'"),
-        (("--split", "0.8,0.2"), "--split wants three shares"),
+        (("--split", "0.8,0.2"), "--split must be three shares"),
         (("--split", "0.8,0.1,0.2"), "must add up to 1"),
         (("--valid-from", "2018-10-02"), "go together"),
         (("--valid-from", "2018-10-02", "--test-from", "soon"), "'soon' is not a date"),

@@ -292,7 +292,7 @@ def test_a_file_missing_from_a_local_folder_is_named(toy: Benchmark, tmp_path: P
 
 def test_a_benchmark_that_does_not_exist_is_refused_with_those_that_do():
     result = CliRunner().invoke(app, ["data", "download", "ICEWS05"])
-    assert str(result.exception) == "there is no benchmark 'ICEWS05'; there are ICEWS14, ICEWS18, WIKI, YAGO"
+    assert str(result.exception) == "unknown benchmark 'ICEWS05'; choose from ICEWS14, ICEWS18, WIKI, YAGO"
 
 
 def test_the_cache_is_the_users_unless_the_environment_names_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
