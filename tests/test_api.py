@@ -89,6 +89,16 @@ def test_a_published_configuration_is_found_by_name(tmp_path: Path):
     assert run.config.model_name == "titer"
     assert run.config.training.epochs == 0
     assert run.config.training.batch_size != published.training.batch_size
+    command(
+        "train",
+        "small-world",
+        "--config",
+        "titer/small-world",
+        "--out",
+        tmp_path / "command",
+        "--set=training.epochs=0",
+    )
+    assert titer.Run(tmp_path / "command").config.training == run.config.training
     with pytest.raises(titer.UnknownNameError, match="titer/small-world"):
         titer.train("small-world", config="titer/smallworld")
     with pytest.raises(titer.ConfigError, match="preset"):

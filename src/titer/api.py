@@ -111,6 +111,19 @@ def evaluate(
     return evaluate_model(model, data, split, protocol, batch_size=batch_size, quiet=quiet)
 
 
+def configuration_file(config: str | Path) -> Path:
+    """Return the TOML file of a configuration.
+
+    Args:
+        config: A path, or the name of a published configuration such as ``"path_mixture/icews14"``.
+
+    Raises:
+        UnknownNameError: There is no such file and no such published configuration.
+    """
+    path = Path(config)
+    return path if path.is_file() or path.suffix == ".toml" else find_configuration(str(config))
+
+
 def _model_and_dataset(
     what: Forecaster | Run | Model | str | Path, dataset: Dataset | str | Path | None, device: str
 ) -> tuple[Model, Dataset]:
@@ -143,8 +156,7 @@ def _tables(config: Config | str | Path | None) -> dict[str, Any]:
         return {}
     if isinstance(config, Config):
         return config.to_dict()
-    path = Path(config)
-    return read_toml(path if path.is_file() or path.suffix == ".toml" else find_configuration(str(config)))
+    return read_toml(configuration_file(config))
 
 
 def _tables_with(setting: str, model_name: str) -> list[str]:

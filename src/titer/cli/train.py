@@ -12,6 +12,7 @@ from titer.training.config import DEFAULT_MODEL
 EXAMPLES = (
     "titer train small-world --out runs/first",
     "titer train data/events --model titer --out runs/titer --set training.epochs=6",
+    "titer train ICEWS14 --config path_mixture/icews14 --out runs/icews14",
 )
 
 
@@ -28,7 +29,12 @@ def train(
         typer.Option(help=f"Name of a model (default: {DEFAULT_MODEL}). titer models lists all of them."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with settings (default: the defaults of the model).")
+        str | None,
+        typer.Option(
+            metavar="CONFIG",
+            help="TOML file with settings, or a published configuration such as titer/icews14 "
+            "(default: the defaults of the model).",
+        ),
     ] = None,
     set: Annotated[
         list[str] | None,
@@ -42,12 +48,13 @@ def train(
     overwrite: OverwriteOption = False,
 ) -> None:
     """Train a model on a dataset and write a run directory."""
+    from titer.api import configuration_file
     from titer.data.load import load_dataset
     from titer.runs.overwriting import check_can_create
     from titer.runs.train import train as train_model
     from titer.training.config import Config
 
-    settings = Config.load(config, model, set)
+    settings = Config.load(configuration_file(config) if config is not None else None, model, set)
     if not resume:
         check_can_create(out, overwrite=overwrite)
     data = load_dataset(dataset)
