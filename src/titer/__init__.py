@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from titer.api import train as train
     from titer.data.dataset import Dataset as Dataset
     from titer.data.facts import Facts as Facts
-    from titer.data.importing import Imported as Imported
-    from titer.data.importing import SplitOptions as SplitOptions
     from titer.data.importing import import_dataset as import_dataset
     from titer.data.load import load_dataset as load_dataset
-    from titer.data.readers.tables import TableOptions as TableOptions
     from titer.data.time_axis import TimeAxis as TimeAxis
     from titer.data.time_axis import TimeUnit as TimeUnit
     from titer.data.vocabulary import Vocabulary as Vocabulary
@@ -69,8 +66,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "titer.data.load": ["load_dataset"],
-    "titer.data.importing": ["import_dataset", "SplitOptions", "Imported"],
-    "titer.data.readers.tables": ["TableOptions"],
+    "titer.data.importing": ["import_dataset"],
     "titer.data.dataset": ["Dataset"],
     "titer.data.facts": ["Facts"],
     "titer.data.vocabulary": ["Vocabulary"],
