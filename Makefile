@@ -39,8 +39,8 @@ demo: $(INSTALLED)
 	$(BIN)/titer data info small-world
 	$(BIN)/titer train small-world --model random_walk --out $(DEMO)/random_walk --overwrite
 	$(BIN)/titer train small-world --model recurrency --out $(DEMO)/recurrency --overwrite
-	$(BIN)/titer train small-world --config src/titer/configs/titer/small-world.toml --out $(DEMO)/titer --overwrite
-	$(BIN)/titer train small-world --config src/titer/configs/path_mixture/small-world.toml --out $(DEMO)/path_mixture --overwrite
+	$(BIN)/titer train small-world --config titer/small-world --out $(DEMO)/titer --overwrite
+	$(BIN)/titer train small-world --config path_mixture/small-world --out $(DEMO)/path_mixture --overwrite
 	@for run in $(RUNS); do $(BIN)/titer evaluate $$run > $$run.txt || exit 1; done
 	$(BIN)/titer compare $(RUNS)
 	$(BIN)/titer faithfulness $(RUNS)

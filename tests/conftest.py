@@ -1,6 +1,9 @@
 """Fixtures for all tests."""
 
+import fcntl
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,22 +12,44 @@ from hypothesis import HealthCheck, settings
 
 from titer.data.dataset import Dataset
 from titer.data.small_world import SmallWorld, small_world
+from titer.runs.train import train
+from titer.training.config import Config
 
-# Tests run in parallel on few cores: one thread each, and no deadline for a machine that is busy.
+# Tests run in parallel on few cores: one thread each, and no deadline on a busy machine.
 torch.set_num_threads(1)
 settings.register_profile(
     "titer",
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
-    # Every model inherits the same cases, which hypothesis would take for one test run in two ways.
+    # Every model inherits the same cases, which hypothesis would report as one test with two executors.
     suppress_health_check=[HealthCheck.differing_executors],
 )
 settings.load_profile("titer")
 
+SMALL_TRAINING = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}
+SMALL_CONFIGS = {
+    "recurrency": Config.from_dict({}, "recurrency"),
+    "path_mixture": Config.from_dict(
+        {
+            "model": {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "first_edges": 8, "second_edges": 8},
+            "training": SMALL_TRAINING,
+        },
+        "path_mixture",
+    ),
+    "titer": Config.from_dict(
+        {
+            "model": {"num_edges": 20, "beam_size": 200, "entity_dim": 8, "time_dim": 4, "num_snapshots": 5},
+            "training": SMALL_TRAINING,
+        },
+        "titer",
+    ),
+}
+"""Small models for tests that need a trained one and do not depend on how good it is."""
+
 
 @pytest.fixture(scope="session")
 def datasets_folder() -> Path:
-    """The folder with the real benchmarks."""
+    """Return the folder of the real benchmarks."""
     folder = os.environ.get("TITER_DATASETS")
     if not folder:
         pytest.skip("TITER_DATASETS does not name the folder of the real datasets")
@@ -39,3 +64,51 @@ def world() -> SmallWorld:
 @pytest.fixture(scope="session")
 def world_data(world: SmallWorld) -> Dataset:
     return world.dataset
+
+
+@pytest.fixture(scope="session")
+def trained_run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function from the name of a model to its run on the small world.
+
+    Each run is trained once for a whole test session and shared by all processes of pytest-xdist. Tests must not
+    write to it: see ``run_copy``.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
+    folder.mkdir(exist_ok=True)
+
+    def run(name: str) -> Path:
+        path = folder / name
+        with (folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                unfinished = folder / f"{name}-unfinished"
+                train(world_data, SMALL_CONFIGS[name], unfinished, overwrite=True)
+                unfinished.rename(path)
+        return path
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recurrency_run(trained_run: Callable[[str], Path]) -> Path:
+    """Return a run of recurrency on the small world, to be read only."""
+    return trained_run("recurrency")
+
+
+@pytest.fixture(scope="session")
+def path_mixture_run(trained_run: Callable[[str], Path]) -> Path:
+    """Return a run of a small path mixture on the small world, to be read only."""
+    return trained_run("path_mixture")
+
+
+@pytest.fixture(scope="session")
+def titer_run(trained_run: Callable[[str], Path]) -> Path:
+    """Return a run of a small TITer on the small world, to be read only."""
+    return trained_run("titer")
+
+
+@pytest.fixture
+def run_copy(tmp_path: Path) -> Callable[[Path], Path]:
+    """Return a function that copies a run for a test that writes to it."""
+    return lambda run: shutil.copytree(run, tmp_path / run.name)

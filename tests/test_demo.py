@@ -1,7 +1,5 @@
-"""What ``make demo`` promises: the agent finds what the baselines miss, every walk at once finds more, and both do so
-for the right reason."""
-
-from pathlib import Path
+"""The results of ``make demo``: TITer beats the baselines, the path mixture beats TITer, and the evidence of both
+contains the planted causes."""
 
 import pytest
 
@@ -9,13 +7,15 @@ from titer.data.small_world import SmallWorld
 from titer.evaluation.evaluate import evaluate
 from titer.evaluation.planted import PlantedResult, evaluate_planted, share_of_causes_found
 from titer.models.base import Model
+from titer.runs.reproduce import find_configuration
 from titer.runs.train import train
 from titer.training.config import Config
 
-CONFIGS = Path(__file__).parents[1] / "configs"
 SETTINGS = {
     **{
-        name: Config.load(CONFIGS / name / "small-world.toml", overrides=["training.seed=0", "training.device=cpu"])
+        name: Config.load(
+            find_configuration(f"{name}/small-world"), overrides=["training.seed=0", "training.device=cpu"]
+        )
         for name in ("titer", "path_mixture")
     },
     "recurrency": Config.load(model="recurrency"),
@@ -23,7 +23,7 @@ SETTINGS = {
 }
 BASELINES = ("recurrency", "random_walk")
 
-# One process trains for all tests; a minute and a half on a free core.
+# One process trains for all tests, which takes a minute and a half on a free core.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo"), pytest.mark.timeout(900)]
 
 
@@ -52,41 +52,41 @@ def test_the_path_mixture_beats_all_others(models: dict[str, Model], world: Smal
 
 @pytest.mark.parametrize("kind", ["chain", "latecomer"])
 @pytest.mark.parametrize("baseline", BASELINES)
-def test_titer_clearly_beats_the_baselines_on_two_steps_and_on_late_actors(
+def test_titer_clearly_beats_the_baselines_on_two_hops_and_on_late_entities(
     planted: dict[str, dict[str, PlantedResult]], baseline: str, kind: str
 ):
     assert planted["titer"][kind].metrics.mrr > planted[baseline][kind].metrics.mrr + 0.2
 
 
-def test_the_best_path_contains_the_true_cause(planted: dict[str, dict[str, PlantedResult]]):
+def test_the_strongest_path_of_titer_contains_the_true_cause(planted: dict[str, dict[str, PlantedResult]]):
     found = planted["titer"].values()
     asked = sum(result.metrics.queries for result in found)
     assert sum(result.ranked_first for result in found) > 0.8 * asked  # there is something to explain
     assert share_of_causes_found(found) >= 0.8
 
 
-def test_a_chain_is_answered_over_both_of_its_causes(planted: dict[str, dict[str, PlantedResult]]):
-    # Who invites a director cannot be found so: the contract comes after the appointment, and walks go back in time.
+def test_titer_answers_a_chain_through_both_of_its_causes(planted: dict[str, dict[str, PlantedResult]]):
+    # Only one of the two queries has such a path: a contract is later than the appointment, and walks go back in time.
     chain = planted["titer"]["chain"]
     assert chain.causes_found > chain.metrics.queries / 4
 
 
 @pytest.mark.parametrize("kind", ["chain", "consequence", "latecomer", "recurring"])
-def test_the_path_mixture_finds_what_was_planted(planted: dict[str, dict[str, PlantedResult]], kind: str):
+def test_the_path_mixture_finds_planted_facts(planted: dict[str, dict[str, PlantedResult]], kind: str):
     found = {name: results[kind].metrics.mrr for name, results in planted.items()}
     assert found["path_mixture"] >= 0.95
     assert found["path_mixture"] > max(found[baseline] for baseline in BASELINES) + 0.05
     assert found["path_mixture"] > found["titer"] - 0.01
 
 
-def test_the_strongest_path_of_the_mixture_contains_the_true_cause(planted: dict[str, dict[str, PlantedResult]]):
+def test_the_strongest_path_of_the_path_mixture_contains_the_true_cause(planted: dict[str, dict[str, PlantedResult]]):
     found = planted["path_mixture"]
     asked = sum(result.metrics.queries for result in found.values())
     assert sum(result.ranked_first for result in found.values()) > 0.9 * asked
     assert share_of_causes_found(found.values()) >= 0.9
 
 
-def test_the_mixture_explains_both_questions_of_a_chain(planted: dict[str, dict[str, PlantedResult]]):
-    # Its paths need not go back in time from step to step: from the director to the company to who signed since.
+def test_the_path_mixture_explains_both_queries_of_a_chain(planted: dict[str, dict[str, PlantedResult]]):
+    # Its paths need not go back in time from hop to hop: from the director to the company to a later contract.
     chain = planted["path_mixture"]["chain"]
     assert chain.causes_found > 0.9 * chain.metrics.queries

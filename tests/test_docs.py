@@ -9,10 +9,10 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from titer import train
 from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.forecasting.forecaster import Forecaster
+from titer.runs.train import train
 from titer.service.app import create_app
 from titer.service.settings import Settings
 from titer.training.config import Config

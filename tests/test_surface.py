@@ -1,14 +1,26 @@
-"""What the package shows to the outside, and what it needs."""
+"""The public names of the package, and the packages it needs."""
 
+import ast
+import inspect
+import json
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from enum import Enum
 from pathlib import Path
 
+import pytest
+
 import titer
+from titer import errors
 
 SOURCE = Path(titer.__file__).parents[1]
+ROOT = SOURCE.parent
 
-# Not present on a bare GPU machine: training, evaluation and forecasting must do without them.
+# Absent on a machine that only trains: training, evaluation and forecasting must work without them.
 ABSENT = (
     "pooch",
     "platformdirs",
@@ -24,22 +36,116 @@ ABSENT = (
 )
 
 
-def test_every_exported_name_exists_and_says_what_it_is():
-    for name in titer.__all__:
-        value = getattr(titer, name)
-        if name != "__version__":
-            assert value.__doc__, name
-    assert set(titer.__all__) == {*titer._HOME, "__version__"}
+def type_checking_names() -> dict[str, str]:
+    """Return what the block for type checkers imports: name to module."""
+    tree = ast.parse(Path(titer.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+def test_type_checkers_see_the_names_that_exist_at_run_time():
+    assert type_checking_names() == titer._MODULES
+    assert [*titer._MODULES, "__version__"] == titer.__all__
     assert set(dir(titer)) == set(titer.__all__)
+
+
+def test_no_name_is_listed_twice():
+    assert len(set(titer.__all__)) == len(titer.__all__)
+
+
+def test_a_public_name_belongs_to_the_module_it_is_listed_with():
+    for name, module in titer._MODULES.items():
+        assert getattr(titer, name).__module__ == module, name
+
+
+def test_every_error_is_public():
+    found = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
+    assert found <= set(titer.__all__)
 
 
 def test_a_wrong_name_is_an_attribute_error():
     assert not hasattr(titer, "Titer")
 
 
+def documented(name: str) -> Iterator[tuple[str, Callable]]:
+    """Yield the functions that a public name brings: itself, or its constructor and its public methods."""
+    value = getattr(titer, name)
+    if not inspect.isclass(value):
+        yield name, value
+        return
+    if issubclass(value, Enum | Exception):
+        return
+    if "__init__" in vars(value) and not is_dataclass(value):
+        yield f"{name}.__init__", value
+    for member, defined in vars(value).items():
+        method = getattr(defined, "__func__", defined)
+        if not member.startswith("_") and inspect.isfunction(method):
+            yield f"{name}.{member}", method
+
+
+def undocumented(label: str, function: Callable) -> Iterator[str]:
+    """Yield what the docstring of a function lacks: a first sentence, the description of an argument, or the result."""
+    text = inspect.getdoc(function) or ""
+    if inspect.isclass(function):
+        text += inspect.getdoc(function.__init__) or ""  # the arguments are described in either place
+    if not text:
+        yield f"{label} has no docstring"
+        return
+    signature = inspect.signature(function)
+    arguments = text.partition("Args:")[2]
+    for parameter in signature.parameters.values():
+        if parameter.name not in ("self", "cls") and not re.search(
+            rf"^ +\**{parameter.name}\b.*:", arguments, re.MULTILINE
+        ):
+            yield f"{label}: argument {parameter.name}"
+    gives = not inspect.isclass(function) and signature.return_annotation not in (None, "None", signature.empty)
+    if gives and len(signature.parameters) > 1 and not re.search(r"^(Returns|Yields):$", text, re.MULTILINE):
+        yield f"{label}: returns"
+
+
+@pytest.mark.parametrize("name", [name for name in titer.__all__ if name != "__version__"])
+def test_a_public_name_is_documented(name: str):
+    assert (getattr(titer, name).__doc__ or "").strip(), name
+    missing = [problem for label, function in documented(name) for problem in undocumented(label, function)]
+    assert missing == []
+
+
+def documents() -> list[str]:
+    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("*/*.ipynb")]
+    return sorted({str(path.relative_to(ROOT)) for path in found})
+
+
+def code_of(document: Path) -> str:
+    text = document.read_text(encoding="utf-8")
+    if document.suffix == ".ipynb":
+        return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+    return text
+
+
+@pytest.mark.parametrize("document", documents())
+def test_documents_import_from_titer_itself(document: str):
+    code = code_of(ROOT / document)
+    assert re.findall(r"^ *(?:from|import) titer\.[\w.]+.*$", code, re.MULTILINE) == []
+    for names in re.findall(r"^ *from titer import (\([^)]*\)|.*)$", code, re.MULTILINE):
+        imported = [name.split(" as ")[0].strip() for name in names.partition("#")[0].strip("()").split(",")]
+        assert [name for name in imported if name and name not in titer.__all__] == []
+    for name in re.findall(r"\btiter\.([A-Za-z]\w*)\(", code):
+        assert name in titer.__all__
+
+
 def test_importing_titer_does_not_import_torch():
     code = "import sys, titer; print(any(name in sys.modules for name in ('torch', 'numpy', 'pyarrow')))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+def test_the_version_has_one_source():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "titer.version.__version__"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+", titer.__version__)
+    written = [path for path in SOURCE.rglob("*.py") if f'"{titer.__version__}"' in path.read_text(encoding="utf-8")]
+    assert [path.name for path in written] == ["version.py"]
 
 
 def test_training_and_evaluation_run_from_source_without_optional_packages(tmp_path: Path):
@@ -51,6 +157,7 @@ class Blocker:
             raise ImportError(name + " is not here")
 sys.meta_path.insert(0, Blocker())
 sys.path.insert(0, {str(SOURCE)!r})
+import titer
 from titer.cli.main import app
 run = {str(tmp_path / "run")!r}
 for words in (
@@ -60,6 +167,13 @@ for words in (
     ["data", "info", "small-world"],
 ):
     app(words, standalone_mode=False)
+titer.train("small-world", "recurrency").ask("Aldoria", "accuse")
+try:
+    titer.FactStore
+except titer.MissingPackageError as error:
+    assert "pip install 'titer[serve]'" in str(error)
+else:
+    raise AssertionError("sqlalchemy was blocked")
 """
     result = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr

@@ -1,83 +1,121 @@
-"""titer: forecasts what happens next in a temporal knowledge graph, and shows why.
+"""Forecast what happens next in a temporal knowledge graph, and see why.
 
-The names below are the public surface. They are imported when first used, so that
+Everything a user needs is imported from here. A name is loaded from its module when it is first used, so that
 ``titer --help`` does not wait for torch.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from titer.version import __version__ as __version__
+
+# Type checkers read this block; at run time only the table below is used. tests/test_surface.py compares the two.
 if TYPE_CHECKING:
-    from titer.data.dataset import Dataset
-    from titer.data.facts import Facts
-    from titer.data.load import load_dataset
-    from titer.data.time_axis import TimeAxis, TimeUnit
-    from titer.data.vocabulary import Vocabulary
-    from titer.errors import TiterError
-    from titer.evaluation.evaluate import Evaluation, evaluate
-    from titer.evaluation.protocol import Protocol
-    from titer.forecasting.forecaster import Forecaster
-    from titer.forecasting.question import Question
-    from titer.graph.history import History
-    from titer.graph.queries import Queries
-    from titer.models.base import Model
-    from titer.models.evidence import Evidence
-    from titer.models.registry import register
-    from titer.runs.run import Run
-    from titer.runs.train import train
+    from titer.api import evaluate as evaluate
+    from titer.api import train as train
+    from titer.data.dataset import Dataset as Dataset
+    from titer.data.facts import Facts as Facts
+    from titer.data.importing import import_dataset as import_dataset
+    from titer.data.load import load_dataset as load_dataset
+    from titer.data.time_axis import TimeAxis as TimeAxis
+    from titer.data.time_axis import TimeUnit as TimeUnit
+    from titer.data.vocabulary import Vocabulary as Vocabulary
+    from titer.errors import ConfigError as ConfigError
+    from titer.errors import DataError as DataError
+    from titer.errors import MissingPackageError as MissingPackageError
+    from titer.errors import NoEvidenceError as NoEvidenceError
+    from titer.errors import PluginError as PluginError
+    from titer.errors import RunError as RunError
+    from titer.errors import StoreError as StoreError
+    from titer.errors import TiterError as TiterError
+    from titer.errors import UnknownFactError as UnknownFactError
+    from titer.errors import UnknownNameError as UnknownNameError
+    from titer.evaluation.evaluate import Evaluation as Evaluation
+    from titer.evaluation.metrics import Metrics as Metrics
+    from titer.evaluation.protocol import Past as Past
+    from titer.evaluation.protocol import Protocol as Protocol
+    from titer.evaluation.protocol import Ties as Ties
+    from titer.evaluation.protocol import Unreachable as Unreachable
+    from titer.forecasting.fact_input import FactInput as FactInput
+    from titer.forecasting.forecast import Answer as Answer
+    from titer.forecasting.forecast import Forecast as Forecast
+    from titer.forecasting.forecast import PastFact as PastFact
+    from titer.forecasting.forecast import Reason as Reason
+    from titer.forecasting.forecast import Unanswered as Unanswered
+    from titer.forecasting.forecaster import Forecaster as Forecaster
+    from titer.forecasting.question import Question as Question
+    from titer.forecasting.tables import record_batches as record_batches
+    from titer.forecasting.tables import to_table as to_table
+    from titer.forecasting.what_if import Move as Move
+    from titer.forecasting.what_if import WhatIf as WhatIf
+    from titer.graph.filters import Filter as Filter
+    from titer.graph.history import History as History
+    from titer.graph.queries import Queries as Queries
+    from titer.models.base import Model as Model
+    from titer.models.base import StepResult as StepResult
+    from titer.models.evidence import Edge as Edge
+    from titer.models.evidence import Evidence as Evidence
+    from titer.models.registry import register as register
+    from titer.runs.run import Run as Run
+    from titer.store.adding import BadFactsError as BadFactsError
+    from titer.store.adding import add_records as add_records
+    from titer.store.facts import Added as Added
+    from titer.store.facts import FactStore as FactStore
+    from titer.training.config import Config as Config
+    from titer.training.config import TrainingConfig as TrainingConfig
 
-__version__ = "0.1.0"
-
-_HOME = {
-    "Dataset": "titer.data.dataset",
-    "Evaluation": "titer.evaluation.evaluate",
-    "Evidence": "titer.models.evidence",
-    "Facts": "titer.data.facts",
-    "Forecaster": "titer.forecasting.forecaster",
-    "History": "titer.graph.history",
-    "Model": "titer.models.base",
-    "Protocol": "titer.evaluation.protocol",
-    "Queries": "titer.graph.queries",
-    "Question": "titer.forecasting.question",
-    "Run": "titer.runs.run",
-    "TimeAxis": "titer.data.time_axis",
-    "TimeUnit": "titer.data.time_axis",
-    "TiterError": "titer.errors",
-    "Vocabulary": "titer.data.vocabulary",
-    "evaluate": "titer.evaluation.evaluate",
-    "load_dataset": "titer.data.load",
-    "register": "titer.models.registry",
-    "train": "titer.runs.train",
+_PUBLIC = {
+    "titer.data.load": ["load_dataset"],
+    "titer.data.importing": ["import_dataset"],
+    "titer.data.dataset": ["Dataset"],
+    "titer.data.facts": ["Facts"],
+    "titer.data.vocabulary": ["Vocabulary"],
+    "titer.data.time_axis": ["TimeAxis", "TimeUnit"],
+    "titer.api": ["train", "evaluate"],
+    "titer.training.config": ["Config", "TrainingConfig"],
+    "titer.runs.run": ["Run"],
+    "titer.evaluation.evaluate": ["Evaluation"],
+    "titer.evaluation.metrics": ["Metrics"],
+    "titer.evaluation.protocol": ["Protocol", "Ties", "Unreachable", "Past"],
+    "titer.graph.filters": ["Filter"],
+    "titer.forecasting.forecaster": ["Forecaster"],
+    "titer.forecasting.question": ["Question"],
+    "titer.forecasting.forecast": ["Forecast", "Answer", "Reason", "PastFact", "Unanswered"],
+    "titer.forecasting.what_if": ["WhatIf", "Move"],
+    "titer.forecasting.fact_input": ["FactInput"],
+    "titer.forecasting.tables": ["to_table", "record_batches"],
+    "titer.store.facts": ["FactStore", "Added"],
+    "titer.store.adding": ["add_records", "BadFactsError"],
+    "titer.models.base": ["Model", "StepResult"],
+    "titer.models.evidence": ["Evidence", "Edge"],
+    "titer.models.registry": ["register"],
+    "titer.graph.history": ["History"],
+    "titer.graph.queries": ["Queries"],
+    "titer.errors": [
+        "TiterError",
+        "ConfigError",
+        "DataError",
+        "MissingPackageError",
+        "NoEvidenceError",
+        "PluginError",
+        "RunError",
+        "StoreError",
+        "UnknownFactError",
+        "UnknownNameError",
+    ],
 }
+"""Module to its public names, in the order in which a user meets them: the one list at run time."""
 
-__all__ = [  # noqa: RUF022 - in the order in which a newcomer meets them
-    "load_dataset",
-    "Dataset",
-    "Facts",
-    "Vocabulary",
-    "TimeAxis",
-    "TimeUnit",
-    "History",
-    "Model",
-    "Queries",
-    "Evidence",
-    "register",
-    "train",
-    "Run",
-    "evaluate",
-    "Evaluation",
-    "Protocol",
-    "Forecaster",
-    "Question",
-    "TiterError",
-    "__version__",
-]
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = [*_MODULES, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'titer' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:

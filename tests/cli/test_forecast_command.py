@@ -1,4 +1,4 @@
-"""``titer forecast``: what if, and many questions from a file."""
+"""``titer forecast``: what-if questions, and files of questions."""
 
 import json
 import subprocess
@@ -7,37 +7,28 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from titer.cli.main import app
+from commands import invoke, titer
 from titer.errors import TiterError
 
 KNOWN = "Caldera | hold talks with | Drovia | 2023-06-28"
 
 
-def titer(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("runs") / "recurrency"
-    titer("train", "small-world", "--model", "recurrency", "--out", path)
-    return path
+def run(recurrency_run: Path) -> Path:
+    return recurrency_run
 
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
     path = tmp_path / "questions.csv"
     path.write_text(
-        "subject,relation,object,time\nCaldera,invite,?,2023-07-01\n?,brief,army of ald,\nNobody,invite,,\n"
+        "subject,relation,object,time\nCaldera,invite,?,2023-07-01\n?,brief,army of ald,\nUnknownia,invite,,\n"
     )
     return path
 
 
-def test_what_if_shows_what_moved(run: Path):
+def test_what_if_shows_the_changes(run: Path):
     words = ["forecast", run, "Caldera", "hold talks", "--at", "2023-07-01", "--without", KNOWN]
     words += [
         "--with",
@@ -61,10 +52,10 @@ def test_what_if_shows_what_moved(run: Path):
         (["--without", "Caldera | hold talks with | Drovia | 2023-06-27"], "Did you mean:\n  " + KNOWN),
         (["--with", "Caldera | accuse | Drovia | 2023-07-01"], "only facts before the question's time"),
         (["--with", "Caldera accuse Drovia"], "SUBJECT | RELATION | OBJECT | DATE"),
-        (["--out", "x.csv"], "--out is for"),
+        (["--out", "x.csv"], "--out needs --file"),
     ],
 )
-def test_changes_that_make_no_sense_are_refused(run: Path, words: list[str], message: str):
+def test_invalid_changes_are_rejected(run: Path, words: list[str], message: str):
     with pytest.raises(TiterError) as error:
         titer("forecast", run, "Caldera", "hold talks", "--at", "2023-07-01", *words)
     assert message in str(error.value)
@@ -73,24 +64,24 @@ def test_changes_that_make_no_sense_are_refused(run: Path, words: list[str], mes
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_many_questions_go_from_a_file_to_a_file(run: Path, questions: Path, tmp_path: Path, suffix: str):
     out = tmp_path / f"answers.{suffix}"
-    result = CliRunner().invoke(app, ["forecast", str(run), "--file", str(questions), "--out", str(out), "--top", "2"])
+    result = invoke("forecast", run, "--file", questions, "--out", out, "--top", "2")
     assert result.exit_code == 0
     assert result.stdout == ""
-    assert "the answers to 3 questions" in result.stderr
+    assert "answers to 3 questions" in result.stderr
     assert "1 of 3 questions could not be answered" in result.stderr
     if suffix == "parquet":
         rows = pq.read_table(out).to_pylist()
         assert [row["question"] for row in rows] == [1, 1, 2, 2, 3]
         assert rows[2]["answer"] == "President of Aldoria"
-        assert "unknown entity 'Nobody'" in rows[4]["error"]
+        assert "unknown entity 'Unknownia'" in rows[4]["error"]
     with pytest.raises(TiterError, match="--overwrite"):
         titer("forecast", run, "--file", questions, "--out", out)
     titer("forecast", run, "--file", questions, "--out", out, "--overwrite")
 
 
-def test_without_a_file_to_write_answers_are_printed(run: Path, questions: Path):
+def test_answers_are_printed_without_an_output_file(run: Path, questions: Path):
     shown = titer("forecast", run, "--file", questions, "--top", "1")
-    assert shown.index("Caldera — invite — ?") < shown.index("? — brief — Army of Aldoria") < shown.index("Nobody")
+    assert shown.index("Caldera — invite — ?") < shown.index("? — brief — Army of Aldoria") < shown.index("Unknownia")
     lines = [json.loads(line) for line in titer("forecast", run, "--file", questions, "--json").splitlines()]
     assert lines[1]["answers"][0]["entity"] == "President of Aldoria"
     assert "unknown entity" in lines[2]["error"]
@@ -101,13 +92,13 @@ def test_without_a_file_to_write_answers_are_printed(run: Path, questions: Path)
     [
         ([], "SUBJECT RELATION"),
         (["Caldera"], "SUBJECT RELATION"),
-        (["Caldera", "invite", "--file", "q.csv"], "come from the file"),
-        (["--file", "q.csv", "--without", KNOWN], "come from the file"),
+        (["Caldera", "invite", "--file", "q.csv"], "--file cannot be combined"),
+        (["--file", "q.csv", "--without", KNOWN], "--file cannot be combined"),
         (["--file", "missing.csv"], "no such file"),
         (["--file", "missing.csv", "--out", "answers.xlsx"], "unknown format"),
     ],
 )
-def test_half_a_command_says_what_is_missing(run: Path, words: list[str], message: str):
+def test_an_incomplete_command_is_rejected_with_a_hint(run: Path, words: list[str], message: str):
     with pytest.raises(TiterError, match=message):
         titer("forecast", run, *words)
 
@@ -122,7 +113,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 @pytest.mark.slow
 def test_many_questions_need_no_more_memory_than_few(run: Path, tmp_path: Path):
-    """Ten times the questions and 400,000 answers, in hardly any more memory."""
+    """Ten times the questions, with 400,000 answers, must fit into nearly the same memory."""
 
     def peak(count: int) -> int:
         questions = tmp_path / f"{count}.csv"

@@ -170,7 +170,7 @@ def test_a_bad_row_can_be_skipped_and_is_listed(tmp_path: Path, name: str, text:
     assert result.exit_code == 0
     assert "3 / 0 / 0 facts" in result.stdout
     rejected = tmp_path / "out.rejected.csv"
-    assert f"1 rows could not be read and were skipped; they are in {rejected}" in result.stderr
+    assert f"skipped 1 invalid rows, written with the reasons to {rejected}" in result.stderr
     with rejected.open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     column = f", column '{row['column']}'" if row["column"] else ""
@@ -243,10 +243,10 @@ def test_a_missing_file_is_named(tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--column", "subject"), "--column wants PART=COLUMN"),
+        (("--column", "subject"), "--column must be PART=COLUMN"),
         (("--column", "verb=relation"), "unknown part of a fact 'verb'"),
         (("--column", "time=when"), "no column 'when'"),
-        (("--split", "0.8,0.2"), "--split wants three shares"),
+        (("--split", "0.8,0.2"), "--split must be three shares"),
         (("--split", "0.8,0.1,0.2"), "must add up to 1"),
         (("--valid-from", "2018-10-02"), "of both valid and test"),
         (("--valid-from", "2018-10-02", "--test-from", "soon"), "'soon' is not a date"),
@@ -390,7 +390,7 @@ def test_rejected_rows_are_listed_in_order_with_file_reason_and_text(tmp_path: P
     rejected = tmp_path / "elsewhere" / "bad.csv"
     words = ("--bad-rows", "skip", "--rejected", rejected, "--split", "1,0,0")
     result = run_import(first, second, "--out", tmp_path / "out", *words)
-    assert "3 rows could not be read and were skipped" in result.stderr
+    assert "skipped 3 invalid rows" in result.stderr
     with rejected.open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows == [
@@ -414,17 +414,17 @@ def test_blank_rows_and_rows_outside_the_dates_are_reported(tmp_path: Path, bad_
     words = ("--earliest", "2018-01-01", "--bad-rows", bad_rows)
     result = run_import(tmp_path / "facts.csv", "--out", tmp_path / "out", *words)
     assert result.stderr.splitlines() == [
-        "2 blank rows were left out",
-        "3 rows outside the wanted dates were left out",
+        "skipped 2 blank rows",
+        "skipped 3 rows outside the given dates",
     ]
 
 
 def test_blank_rows_of_json_and_of_a_benchmark_folder_are_reported(tmp_path: Path):
     (tmp_path / "facts.jsonl").write_text("\n" + JSON_ROW + " \n")
     result = run_import(tmp_path / "facts.jsonl", "--out", tmp_path / "json", "--split", "1,0,0")
-    assert result.stderr == "2 blank rows were left out\n"
+    assert result.stderr == "skipped 2 blank rows\n"
     folder = write_benchmark(tmp_path / "folder", train="\n0\t0\t1\t0\n", valid="\n\n0\t0\t1\t24\n")
-    assert run_import(folder, "--out", tmp_path / "bench").stderr == "3 blank rows were left out\n"
+    assert run_import(folder, "--out", tmp_path / "bench").stderr == "skipped 3 blank rows\n"
 
 
 def test_no_dataset_is_written_if_the_rejected_rows_cannot_be(tmp_path: Path):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from commands import titer
 from data.samples import BENCHMARK, write_benchmark
 from titer.cli.main import app
 from titer.data import download as download_module
@@ -102,12 +103,6 @@ def content(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def titer(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.stdout
-
-
 def test_the_catalogue_has_a_url_and_a_checksum_for_every_file():
     assert set(BENCHMARKS) == {"ICEWS14", "ICEWS18", "WIKI", "YAGO"}
     for benchmark in BENCHMARKS.values():
@@ -129,7 +124,7 @@ def test_a_mirror_fills_the_cache(toy: Benchmark, mirror: Mirror, cache: Path):
 def test_a_downloaded_benchmark_is_loaded_by_name(mirror: Mirror, toy: Benchmark, cache: Path, ending: str):
     assert "titer data download TOY" in titer("data", "list")
     assert titer("data", "download", "toy", "--mirror", mirror.url + ending) == f"TOY is in {cache}\n"
-    assert titer("data", "info", "TOY").startswith("TOY: 2014-01-01 to 2014-01-05, ")
+    assert titer("data", "info", "TOY").startswith("TOY: 2014-01-01 to 2014-01-05, time unit: day")
     assert str(cache) in titer("data", "list")
     assert len(load_dataset("toy").train) == toy.facts[0]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from commands import titer
 from data.samples import BENCHMARK, INTERVAL, write_benchmark, write_table
 from titer.cli.main import app
 from titer.data.dataset_folder import open_dataset
@@ -14,12 +15,6 @@ from titer.data.load import load_dataset
 from titer.errors import DataError
 
 DAYS = [f"2018-10-{day:02d}" for day in range(1, 11)]
-
-
-def titer(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture
@@ -35,7 +30,8 @@ def labels(path: Path) -> list[list[str]]:
 def test_an_imported_table_can_be_shown_and_loaded(table: Path, tmp_path: Path):
     out = tmp_path / "new" / "visits"
     assert (
-        titer("data", "import", table, "--out", out) == f"{out}: 8 / 1 / 1 facts (train / valid / test), by the day\n"
+        titer("data", "import", table, "--out", out)
+        == f"{out}: 8 / 1 / 1 facts (train / valid / test), time unit: day\n"
     )
     found = json.loads(titer("data", "info", out, "--json"))
     assert [found[key] for key in ("name", "train", "valid", "test", "entities")] == ["visits", 8, 1, 1, 2]

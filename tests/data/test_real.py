@@ -5,10 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import titer
 from data.samples import named
-from titer.cli.main import app
 from titer.data.benchmarks import BENCHMARKS, FILES
 from titer.data.dataset_folder import open_dataset
 from titer.data.load import load_dataset
@@ -37,12 +36,6 @@ DATES = {
     "WIKI": ("1786", "2017", "year"),
     "YAGO": ("1830", "2018", "year"),
 }
-
-
-def titer(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.stdout
 
 
 @pytest.mark.parametrize("name", SIZES)

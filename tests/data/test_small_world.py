@@ -156,7 +156,7 @@ def test_only_noise_and_background_happen_by_chance(history: list[Event]):
 def test_info_and_list_show_the_small_world(world: SmallWorld):
     runner = CliRunner()
     shown = runner.invoke(app, ["data", "info", "small-world"], catch_exceptions=False).stdout
-    assert shown.startswith("small-world: 2023-01-01 to 2023-06-30, by the day")
+    assert shown.startswith("small-world: 2023-01-01 to 2023-06-30, time unit: day")
     found = json.loads(runner.invoke(app, ["data", "info", "small-world", "--json"], catch_exceptions=False).stdout)
     assert found["checksum"] == world.dataset.checksum
     assert "small-world" in runner.invoke(app, ["data", "list"], catch_exceptions=False).stdout

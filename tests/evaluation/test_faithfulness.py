@@ -8,10 +8,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from commands import titer
 from strategies import LAST_TIME, Graph, graphs
-from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -113,11 +112,6 @@ def test_a_model_that_shows_no_evidence_cannot_be_measured(dataset: Dataset):
 
 
 def test_the_command_measures_a_run(tmp_path: Path):
-    def titer(*words: str | Path) -> str:
-        result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
     titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
     words = ("faithfulness", tmp_path / "run", "--questions", "60", "--seed", "4")
     shown = titer(*words)

@@ -6,9 +6,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
-from titer.cli.main import app
+from commands import titer
 from titer.errors import TiterError
 from titer.runs.reproduce import PUBLISHED, configurations, find_configuration
 from titer.runs.run import Run
@@ -28,12 +27,6 @@ FIELDS = {
     "metrics",
     "seconds",
 }
-
-
-def titer(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.mark.parametrize("name", configurations())

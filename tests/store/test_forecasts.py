@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from commands import invoke as titer
 from store.postgres import Server
 from titer import Forecaster
-from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.errors import TiterError, UnknownNameError
 from titer.runs.run import Run
@@ -55,10 +54,6 @@ def run(trained: dict[str, Path], tmp_path: Path) -> Path:
 def close(numbers: dict[str, float]) -> Any:
     """Return the same numbers up to the order of summation."""
     return pytest.approx(numbers, rel=1e-4, abs=1e-6)
-
-
-def titer(*words: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def add(run: Path, text: str, *words: str) -> dict[str, Any]:
@@ -117,11 +112,11 @@ def test_a_backfill_affects_only_later_questions(run: Path):
 
 
 def test_added_facts_are_listed(run: Path):
-    assert "0 facts were added" in titer("facts", "list", run).stdout
+    assert "0 added facts" in titer("facts", "list", run).stdout
     add(run, NEW)
     assert add(run, NEW)["known"] == 8
     shown = titer("facts", "list", run, "--last", "2").stdout
-    assert "8 facts were added" in shown
+    assert "8 added facts" in shown
     assert DAYS[-1] in shown
     assert DAYS[-3] not in shown
     found = json.loads(titer("facts", "list", run, "--json").stdout)
@@ -138,10 +133,10 @@ def test_the_command_reports_added_and_rejected_rows(run: Path):
     assert f"{file}, row 10, column 'relation': unknown relation 'marry'" in str(refused.exception)
     result = titer("facts", "add", run, file, "--bad-rows", "skip")
     assert "8 facts added" in result.stdout
-    assert "entities that the model was not trained on: Newland" in result.stdout
-    assert "2 rows could not be taken" in result.stderr
+    assert "entities unseen in training: Newland" in result.stdout
+    assert "skipped 2 invalid rows" in result.stderr
     assert (run.parent / "new.csv.rejected.csv").read_text().count("\n") == 3
-    assert "8 known before" in titer("facts", "add", run, file, "--bad-rows", "skip").stdout
+    assert "8 already known" in titer("facts", "add", run, file, "--bad-rows", "skip").stdout
 
 
 def test_processes_can_share_a_store_by_its_url(run: Path, postgres: Server, monkeypatch: pytest.MonkeyPatch):

@@ -1,1 +1,1 @@
-"""The command line: thin commands, whose verbs are the library's verbs."""
+"""The command line. Each command parses its options and calls the library."""

@@ -1,4 +1,4 @@
-"""``titer compare``."""
+"""The command ``titer compare``."""
 
 from itertools import groupby
 from pathlib import Path
@@ -13,21 +13,26 @@ from titer.errors import RunError
 if TYPE_CHECKING:
     from titer.evaluation.comparison import Measured
 
+EXAMPLES = ("titer compare runs/first runs/titer", "titer compare --paper benchmarks/results")
+
 
 def compare(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Run directories, results of titer reproduce, or folders of results."),
+        typer.Argument(metavar="RUN...", help="Run directories, result files of titer reproduce, or folders of them."),
     ],
-    split: Annotated[Split, typer.Option(help="Which split's results to show.")] = Split.test,
+    split: Annotated[Split, typer.Option(help="Split whose results are shown.")] = Split.test,
     paper: Annotated[
-        bool, typer.Option("--paper", help="The paper's main table: one row a model, the paper's figures beside ours.")
+        bool, typer.Option("--paper", help="Print one row per model next to the published results of the paper.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the results of several runs side by side, each with the dataset and protocol it was measured by."""
+    """Compare the results of several runs in one table.
+
+    Every row has its dataset and its protocol: only rows with the same ones can be compared.
+    """
     measured = [one for path in runs for one in _results(path, split.value)]
-    (_show_beside_the_paper if paper else _show)(measured, json)
+    (_show_with_paper if paper else _show)(measured, json)
 
 
 def _show(measured: "list[Measured]", json: bool) -> None:
@@ -37,7 +42,7 @@ def _show(measured: "list[Measured]", json: bool) -> None:
         say_json([{"run": one.source, **_without_breakdown(one.found)} for one in measured])
         return
     say_table(
-        ["run", "model", "dataset", "protocol", "questions", *METRICS.values()],
+        ["run", "model", "dataset", "protocol", "queries", *METRICS.values()],
         [
             [
                 one.source,
@@ -53,18 +58,18 @@ def _show(measured: "list[Measured]", json: bool) -> None:
     )
     if len({one.dataset["checksum"] for one in measured}) > 1:
         say()
-        note("note: not all of these were measured on the same data; their numbers cannot be compared")
+        note("note: the runs were evaluated on different data; their results cannot be compared")
     if len({_protocol(one.found["protocol"]) for one in measured}) > 1:
-        note("note: not all of these were measured by the same protocol; compare only rows that name the same one")
+        note("note: the runs were evaluated with different protocols; compare only rows with the same protocol")
 
 
-def _show_beside_the_paper(measured: "list[Measured]", json: bool) -> None:
+def _show_with_paper(measured: "list[Measured]", json: bool) -> None:
     from titer.evaluation.comparison import CONVENTION, main_table, standings
     from titer.evaluation.published import METRICS
 
     found = standings(measured)
     if not found:
-        raise RunError(f"none of these was measured by the convention {CONVENTION!r}")
+        raise RunError(f"none of these was evaluated with the convention {CONVENTION!r}")
     if json:
         say_json(
             [
@@ -79,7 +84,7 @@ def _show_beside_the_paper(measured: "list[Measured]", json: bool) -> None:
             ]
         )
         return
-    say(f"convention {CONVENTION!r}, times a hundred; means and deviations over several runs")
+    say(f"convention {CONVENTION!r}, in percent; mean ± standard deviation over several runs")
     for (dataset, checksum), group in groupby(found, key=lambda one: (one.dataset, one.checksum)):
         say()
         say(f"{dataset} {checksum[:8]}")
@@ -88,7 +93,7 @@ def _show_beside_the_paper(measured: "list[Measured]", json: bool) -> None:
         if not one.is_one_setting:
             note(f"note: the runs of {one.model} on {one.dataset} differ in more than their seeds")
     if left_out := sorted({one.variant for one in measured if one.variant}):
-        note(f"note: results with other settings than the published ones are left out: {', '.join(left_out)}")
+        note(f"note: results with settings other than the published ones are omitted: {', '.join(left_out)}")
 
 
 def _results(path: Path, split: str) -> "list[Measured]":
@@ -105,7 +110,7 @@ def _results(path: Path, split: str) -> "list[Measured]":
     run = Run(path)
     found = [Measured.of_run(str(path), result) for result in run.evaluations if result["split"] == split]
     if not found:
-        raise RunError(f"{path} has no results on {split}: titer evaluate {path} --split {split} makes them")
+        raise RunError(f"{path} has no results on {split}; run: titer evaluate {path} --split {split}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""``titer data``: list, download, import and look at datasets."""
+"""The commands ``titer data``: list, download, import and inspect datasets."""
 
 import shutil
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from titer.cli.import_data import EXAMPLES as IMPORT_EXAMPLES
 from titer.cli.import_data import import_data
-from titer.cli.options import JsonOption
+from titer.cli.options import JsonOption, examples
 from titer.cli.screen import say, say_json, say_table, spark
 from titer.errors import DataError
 
@@ -15,40 +16,45 @@ if TYPE_CHECKING:
     from titer.data.dataset import Dataset
     from titer.data.summary import Summary
 
-app = typer.Typer(help="Get datasets and look at them.", no_args_is_help=True)
-app.command("import")(import_data)
+app = typer.Typer(help="Import, download and inspect datasets.", no_args_is_help=True)
+app.command("import", epilog=examples(*IMPORT_EXAMPLES))(import_data)
 
 CHART_WIDTH = 72
 
 
 @app.command("list")
 def list_datasets() -> None:
-    """List the datasets that titer knows by name."""
+    """List the datasets that have a name."""
     from titer.data.benchmarks import BENCHMARKS
     from titer.data.download import downloaded
     from titer.data.small_world import NAME
 
-    rows = [[NAME, "ships with titer", "invented, with planted causes"]]
+    rows = [[NAME, "included in titer", "synthetic, with planted causes"]]
     for benchmark in BENCHMARKS.values():
         here = downloaded(benchmark)
         sizes = " / ".join(f"{count:,}" for count in benchmark.facts)
         where = str(here) if here else f"titer data download {benchmark.name}"
-        rows.append([benchmark.name, where, f"{sizes} facts by the {benchmark.axis.unit}"])
-    say_table(["name", "where", "what"], rows, numbers_from=3)
+        rows.append([benchmark.name, where, f"{sizes} facts, time unit: {benchmark.axis.unit}"])
+    say_table(["name", "location", "content"], rows, numbers_from=3)
 
 
-@app.command("download")
+@app.command("download", epilog=examples("titer data download ICEWS14", "titer data download YAGO --from ~/benchmarks"))
 def download(
-    name: Annotated[str, typer.Argument(help="ICEWS14, ICEWS18, WIKI or YAGO.")],
-    mirror: Annotated[str | None, typer.Option(help="A URL under which the benchmark's files lie.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="ICEWS14, ICEWS18, WIKI or YAGO.")],
+    mirror: Annotated[
+        str | None, typer.Option(metavar="URL", help="Download the files of the benchmark from this URL.")
+    ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--from", help="A local folder that holds the files, or a folder of the same name with them."),
+        typer.Option(
+            "--from", help="Copy the files from a local folder, or from its subfolder with the name of the benchmark."
+        ),
     ] = None,
 ) -> None:
-    """Download a benchmark, check every file against its SHA-256, and keep it in the cache.
+    """Download a benchmark into the cache.
 
-    Files that are already in the cache are kept. TITER_CACHE sets another folder for the cache.
+    Every file is checked against its SHA-256; files that are already in the cache are kept. The environment variable
+    TITER_CACHE sets the folder of the cache.
     """
     from titer.data import download as downloads
     from titer.data.benchmarks import BENCHMARKS, benchmark_named
@@ -59,12 +65,18 @@ def download(
     say(f"{benchmark.name} is in {downloads.download(benchmark, mirror=mirror, folder=folder)}")
 
 
-@app.command("info")
+@app.command("info", epilog=examples("titer data info small-world", "titer data info data/events --json"))
 def info(
-    path: Annotated[str, typer.Argument(help="A folder, a stored dataset, a run, a benchmark's name, or small-world.")],
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET",
+            help="A dataset folder, a run directory, or a name: small-world, ICEWS14, ICEWS18, WIKI or YAGO.",
+        ),
+    ],
     json: JsonOption = False,
 ) -> None:
-    """Show what is in a dataset: sizes, dates, busiest names, and what the test split has that training has not."""
+    """Show the content of a dataset: sizes, dates, most frequent names, unseen entities."""
     from titer.data.load import load_dataset
     from titer.data.summary import Summary
 
@@ -78,9 +90,9 @@ def info(
 def _show(summary: "Summary") -> None:
     dataset: Dataset = summary.dataset
     numbers = summary.to_dict()
-    say(f"{dataset.name}: {numbers['first']} to {numbers['last']}, by the {dataset.axis.unit}")
+    say(f"{dataset.name}: {numbers['first']} to {numbers['last']}, time unit: {dataset.axis.unit}")
     say(f"{dataset.vocabulary.num_entities:,} entities, {dataset.vocabulary.num_relations:,} relations, "
-        f"{len(summary.steps):,} distinct times")  # fmt: skip
+        f"{len(summary.steps):,} time steps with facts")  # fmt: skip
     say()
     say_table(
         ["split", "facts", "duplicates", "from", "to"],
@@ -97,17 +109,17 @@ def _show(summary: "Summary") -> None:
     )
     for pair, count in summary.shared_steps.items():
         if count:
-            say(f"note: {pair.replace('+', ' and ')} share {count} step(s); this split is not strictly chronological")
+            say(f"note: {pair.replace('+', ' and ')} share {count} time step(s); the splits overlap in time")
     say()
     unseen = summary.unseen
-    say(f"{unseen.entities:,} entities of the test split are never seen in training; "
-        f"they are in {unseen.share:.2%} of its facts")  # fmt: skip
+    say(f"{unseen.entities:,} entities of the test split are unseen in training; "
+        f"{unseen.share:.2%} of its facts have such an entity")  # fmt: skip
     for title, rows in (
         ("entities", summary.busiest_entities(8)),
         ("relations", summary.busiest_relations(8)),
     ):
         say()
-        say_table([f"busiest {title}", "facts"], [[name, f"{count:,}"] for name, count in rows])
+        say_table([f"most frequent {title}", "facts"], [[name, f"{count:,}"] for name, count in rows])
     say()
     _show_chart(summary)
 
@@ -117,12 +129,12 @@ def _show_chart(summary: "Summary") -> None:
 
     width = max(min(CHART_WIDTH, shutil.get_terminal_size().columns - 2), 10)
     first, last = int(summary.steps[0]), int(summary.steps[-1])
-    # A whole number of steps a bar: otherwise longer and shorter bars would draw a pattern of their own.
+    # Every bar covers the same whole number of time steps; otherwise the chart would show a pattern of its own.
     steps_per_bar = -(-(last - first + 1) // width)
     bins = -(-(last - first + 1) // steps_per_bar)
     counts = np.bincount((summary.steps - first) // steps_per_bar, weights=summary.facts_per_step, minlength=bins)
     each = summary.dataset.axis.duration(steps_per_bar)
-    say(f"facts over time (one bar is {each}, the highest has {int(counts.max()):,})")
+    say(f"facts over time (one bar is {each}, the highest is {int(counts.max()):,} facts)")
     say(spark(counts.tolist()))
     labels = [summary.dataset.axis.label(step) for step in (first, last)]
     say(f"{labels[0]} " + labels[1].rjust(bins - len(labels[0]) - 1))

@@ -1,4 +1,4 @@
-"""``titer evaluate``."""
+"""The command ``titer evaluate``."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,24 +12,41 @@ if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation
     from titer.evaluation.protocol import Protocol
 
+EXAMPLES = ("titer evaluate runs/first", "titer evaluate runs/first --split valid --convention paper --json")
+
 
 def evaluate(
     run: RunArgument,
-    split: Annotated[Split, typer.Option(help="Which split to ask about.")] = Split.test,
-    convention: Annotated[str | None, typer.Option(help="A named protocol: realistic (the default) or paper.")] = None,
-    filter: Annotated[str | None, typer.Option(help="time-aware, static or raw.")] = None,
-    ties: Annotated[str | None, typer.Option(help="realistic, optimistic or pessimistic.")] = None,
-    unreachable: Annotated[
-        str | None, typer.Option(help="Rank of answers that the model cannot reach: tied or last.")
+    split: Annotated[Split, typer.Option(help="Split whose facts are asked about.")] = Split.test,
+    convention: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Named protocol: realistic (the default) or paper.")
     ] = None,
-    past: Annotated[str | None, typer.Option(help="rolling, frozen-at-train or frozen-at-valid.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Questions scored together.")] = None,
+    filter: Annotated[
+        str | None,
+        typer.Option(metavar="FILTER", help="Other true answers to remove from a ranking: time-aware, static or raw."),
+    ] = None,
+    ties: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="Rank among equal scores: realistic, optimistic or pessimistic."),
+    ] = None,
+    unreachable: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="Rank of answers that the model gives no score: tied or last."),
+    ] = None,
+    past: Annotated[
+        str | None,
+        typer.Option(metavar="HISTORY", help="Facts that may be used: rolling, frozen-at-train or frozen-at-valid."),
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Queries scored at once (default: depends on the device).")
+    ] = None,
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
-    """Measure a run: both questions of every fact of a split, with every setting of the protocol stated.
+    """Evaluate a run: MRR, Hits@k and calibration.
 
-    The result is also kept in the run's metrics.json.
+    Asks both queries of every fact in a split, (s, r, ?, t) and (?, r, o, t), and ranks the true answers. The result
+    is also stored in metrics.json of the run.
     """
     from titer.evaluation.evaluate import evaluate as evaluate_model
     from titer.runs.run import Run
@@ -65,11 +82,11 @@ def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":
 def _show(found: "Evaluation") -> None:
     from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
 
-    say(f"{found.model} on {found.dataset.name}, {found.split} split: {len(found.queries):,} questions")
+    say(f"{found.model} on {found.dataset.name}, {found.split} split: {len(found.queries):,} queries")
     say(f"protocol: {found.protocol}")
     say()
     say_table(
-        ["questions", *METRIC_HEADERS],
+        ["queries", *METRIC_HEADERS],
         [[label, *metric_cells(metrics)] for label, metrics in found.rows()],
     )
     say()

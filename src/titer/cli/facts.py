@@ -1,4 +1,4 @@
-"""``titer facts``: add facts to a run, and look at those that were added."""
+"""The commands ``titer facts``: add facts to a run, and list the added ones."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ from titer.cli.options import (
     NamesOption,
     RunArgument,
     StoreOption,
+    examples,
     table_options,
 )
 from titer.cli.screen import note, say, say_json, say_table
@@ -27,37 +28,45 @@ if TYPE_CHECKING:
     from titer.store.adding import AddedFile
     from titer.store.facts import FactStore
 
-app = typer.Typer(help="Add facts to a run without training again.", no_args_is_help=True)
+app = typer.Typer(help="Add facts to a run without retraining.", no_args_is_help=True)
 
 NAMES_SHOWN = 5
 
 
-@app.command("add")
+@app.command(
+    "add", epilog=examples("titer facts add runs/first new.csv", "titer facts add runs/first old.csv --backfill")
+)
 def add(
     run: RunArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A table of facts, as titer data import reads it.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Table of facts in a format that titer data import reads.")
+    ],
     store: StoreOption = None,
     backfill: Annotated[
-        bool, typer.Option("--backfill", help="Take facts before the last known step too; rebuilds the index.")
+        bool, typer.Option("--backfill", help="Accept facts before the last known time step. Rebuilds the index.")
     ] = False,
     column: ColumnOption = None,
     names: NamesOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = "utf-8",
     date_format: DateFormatOption = None,
-    earliest: Annotated[str | None, typer.Option(help="First date to keep; a fact that lasts is cut there.")] = None,
-    latest: Annotated[str | None, typer.Option(help="Last date to keep; a fact that lasts is cut there.")] = None,
+    earliest: Annotated[
+        str | None, typer.Option(metavar="DATE", help="First date to keep; earlier parts of intervals are dropped.")
+    ] = None,
+    latest: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Last date to keep; later parts of intervals are dropped.")
+    ] = None,
     bad_rows: BadRowsOption = BadRows.fail,
     rejected: Annotated[
-        Path | None, typer.Option(help="Where to write skipped rows; by default FILE.rejected.csv.")
+        Path | None, typer.Option(help="File for skipped rows and the reasons (default: FILE.rejected.csv).")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Add dated facts to what a run knows; the next question is answered with them.
+    """Add dated facts to the history of a run.
 
-    Facts must not be earlier than the last known step. They may name entities that the run has never heard of, but no
-    relation that it has not learned. A fact that is known already counts once. Nothing is stored unless every row can
-    be taken; what is stored when the command returns stays stored.
+    The next question is answered with them. Facts must not be earlier than the last known time step. They may have
+    entities that are unseen in training, but no unknown relation. A known fact is not added twice. Nothing is stored
+    unless every row is valid; facts are on disk when the command returns.
     """
     from titer.store.adding import add_file
 
@@ -82,11 +91,11 @@ def add(
 @app.command("list")
 def list_facts(
     run: RunArgument,
-    last: Annotated[int, typer.Option(min=0, help="How many of the latest to show.")] = 10,
+    last: Annotated[int, typer.Option(min=0, help="Number of facts to show, those added last.")] = 10,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show how many facts were added to a run, and the latest of them."""
+    """Show how many facts were added to a run, and the last of them."""
     dataset, total, found = _dataset(run), 0, []
     if store is not None or (run / STORE).exists():
         with _open(run, store) as facts:
@@ -98,7 +107,7 @@ def list_facts(
     if json:
         say_json({"facts": total, "latest": [{k: v for k, v in row.items() if k != "step"} for row in rows]})
         return
-    say(f"{run}: {total:,} {'fact was' if total == 1 else 'facts were'} added")
+    say(f"{run}: {total:,} added {'fact' if total == 1 else 'facts'}")
     if rows:
         header = ["subject", "relation", "object", "time", "added_at"]
         say()
@@ -106,7 +115,7 @@ def list_facts(
 
 
 def _dataset(run: Path) -> "Dataset":
-    """The run's facts, without loading its model (and torch)."""
+    """Return the dataset of a run without loading its model and torch."""
     from titer.data.dataset_folder import open_dataset
 
     if not (run / CONFIG).is_file():
@@ -135,16 +144,15 @@ def _as_dict(result: "AddedFile") -> dict[str, Any]:
 
 def _show(result: "AddedFile", run: Path) -> None:
     added = result.added
-    for count, what in ((result.num_blank, "blank rows"), (result.num_outside, "rows outside the wanted dates")):
+    for count, what in ((result.num_blank, "blank rows"), (result.num_outside, "rows outside the given dates")):
         if count:
-            note(f"{count:,} {what} were left out")
+            note(f"skipped {count:,} {what}")
     if result.rejected_file is not None:
-        count = f"{len(result.rejections):,} rows could not be taken and were skipped"
-        note(f"{count}; they are in {result.rejected_file}, each with the reason")
+        note(f"skipped {len(result.rejections):,} invalid rows, written with the reasons to {result.rejected_file}")
     what = "fact" if added.num_added == 1 else "facts"
-    say(f"{run}: {added.num_added:,} {what} added" + (f", {added.num_known:,} known before" * bool(added.num_known)))
+    say(f"{run}: {added.num_added:,} {what} added" + (f", {added.num_known:,} already known" * bool(added.num_known)))
     if added.num_backfilled:
-        say(f"{added.num_backfilled:,} of them are earlier than what was known")
+        say(f"{added.num_backfilled:,} of them are before the last known time step")
     if added.untrained:
         shown = ", ".join(added.untrained[:NAMES_SHOWN]) + ", …" * (len(added.untrained) > NAMES_SHOWN)
-        say(f"entities that the model was not trained on: {shown} ({len(added.untrained):,})")
+        say(f"entities unseen in training: {shown} ({len(added.untrained):,})")

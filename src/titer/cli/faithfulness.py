@@ -1,4 +1,4 @@
-"""``titer faithfulness``."""
+"""The command ``titer faithfulness``."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,25 +14,27 @@ if TYPE_CHECKING:
     from titer.evaluation.faithfulness import Faithfulness
     from titer.evaluation.planted import PlantedResult
 
+EXAMPLES = ("titer faithfulness runs/first runs/titer --questions 200",)
+
 
 def faithfulness(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    split: Annotated[Split, typer.Option(help="Which split to ask about.")] = Split.test,
-    questions: Annotated[int, typer.Option(min=1, help="How many of its questions to draw.")] = 500,
+    split: Annotated[Split, typer.Option(help="Split from which queries are drawn.")] = Split.test,
+    questions: Annotated[int, typer.Option(min=1, help="Number of queries to draw.")] = 500,
     facts: Annotated[
         int | None,
-        typer.Option(min=1, help="How many facts of the strongest evidence to take out (default: the strongest path)."),
+        typer.Option(min=1, help="Number of facts of the strongest evidence to remove (default: the strongest path)."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
-    """Measure whether the evidence of runs is what their answers rest on.
+    """Measure whether the answers of runs depend on their evidence.
 
-    Takes the strongest evidence for the true answer out of the history and asks again; and, to compare, as many
-    other past facts of the question's subject, drawn at random. For runs on the small world, whose facts know their
-    causes, it also shows MRR by kind of planted fact, and how often the best evidence for a true answer that is ranked
-    first contains every cause.
+    Removes the strongest evidence for the true answer from the history and asks again; then, as a control, removes the
+    same number of random past facts of the same subject. For runs on the small world, whose facts have known causes,
+    it also prints the MRR by kind of planted fact, and how often the strongest evidence for a true answer ranked first
+    contains all causes.
     """
     from titer.data.small_world import small_world
     from titer.evaluation.faithfulness import faithfulness as measure
@@ -50,7 +52,7 @@ def faithfulness(
         except NoEvidenceError as error:
             if len(runs) == 1:
                 raise
-            note(f"note: {path} is left out: {error}")
+            note(f"note: {path} is skipped: {error}")
             continue
         if run.dataset.checksum == world.dataset.checksum:
             planted[path] = evaluate_planted(model, world, split.value)
@@ -70,7 +72,7 @@ def _row(path: Path, result: "Faithfulness", planted: "dict[str, PlantedResult] 
 
 
 def _show(found: "dict[Path, Faithfulness]") -> None:
-    say("True answers with all facts, without the strongest evidence for them, and without as many random facts.")
+    say("True answers: with all facts, without the strongest evidence, and without as many random facts.")
     say()
     parts = ("", "without evidence", "without random")
     say_table(
@@ -94,7 +96,7 @@ def _show_planted(planted: "dict[Path, dict[str, PlantedResult]]", found: "dict[
 
     kinds = sorted({kind for results in planted.values() for kind in results})
     say()
-    say("Planted facts, and how often the best evidence for an answer ranked first contains every cause.")
+    say("Planted facts: MRR by kind, and how often the evidence for a true answer ranked first contains all causes.")
     say()
     say_table(
         ["run", "model", *(f"MRR {kind}" for kind in kinds), "ranked first", "causes found"],

@@ -1,4 +1,4 @@
-"""``titer forecast``."""
+"""The command ``titer forecast``."""
 
 import json as json_text
 from collections.abc import Iterator
@@ -16,48 +16,65 @@ if TYPE_CHECKING:
     from titer.forecasting.forecaster import Forecaster
 
 FACT = '"SUBJECT | RELATION | OBJECT | DATE"'
+EXAMPLES = (
+    "titer forecast runs/first Caldera invite --explain",
+    'titer forecast runs/first "?" invite "Nadia Torvald" --at 2023-07-01 --top 3',
+    'titer forecast runs/first Caldera invite --without "Caldera | accuse | Drovia | 2023-06-28"',
+    "titer forecast runs/first --file questions.csv --out answers.parquet",
+)
 
 
 def forecast(
     run: RunArgument,
     subject: Annotated[
-        str | None, typer.Argument(metavar="[SUBJECT]", help="Who; or ? to ask for the subject of OBJECT.")
+        str | None,
+        typer.Argument(metavar="[SUBJECT]", help="Name of the subject, or ? to ask for the subject of OBJECT."),
     ] = None,
-    relation: Annotated[str | None, typer.Argument(metavar="[RELATION]", help="Does what.")] = None,
-    object: Annotated[str | None, typer.Argument(metavar="[OBJECT]", help="To whom, if SUBJECT is ?.")] = None,
+    relation: Annotated[str | None, typer.Argument(metavar="[RELATION]", help="Name of the relation.")] = None,
+    object: Annotated[
+        str | None, typer.Argument(metavar="[OBJECT]", help="Name of the object, only if SUBJECT is ?.")
+    ] = None,
     at: Annotated[
-        str | None, typer.Option(help="When: a date (or number) as in the data; by default the next step.")
+        str | None,
+        typer.Option(
+            metavar="DATE", help="Time of the question, written as in the dataset (default: the next time step)."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the past facts behind each answer.")] = False,
-    reasons: Annotated[int, typer.Option(min=1, help="How many kinds of facts or paths to show for an answer.")] = 3,
+    top: Annotated[int, typer.Option(min=1, help="Number of answers.")] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the evidence for each answer.")] = False,
+    reasons: Annotated[
+        int, typer.Option(min=1, help="Pieces of evidence per answer. Paths that differ only in dates count as one.")
+    ] = 3,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="FACT", help=f"What if this had not happened: {FACT}, or a row of CSV. Repeatable."),
+        typer.Option(metavar="FACT", help=f"Remove a fact from the history: {FACT} or a CSV row. Repeatable."),
     ] = None,
     with_: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="FACT", help="What if this had happened; it may name new actors. Repeatable."),
+        typer.Option("--with", metavar="FACT", help="Add a fact to the history; new entities are allowed. Repeatable."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(help="Many questions: CSV, JSON lines or Parquet with columns subject, relation, object, time."),
+        typer.Option(
+            help="File of questions: CSV, JSON lines or Parquet with columns subject, relation, object, time."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where their answers go: .csv, .jsonl or .parquet, a row for every answer.")
+        Path | None,
+        typer.Option(help="File for the answers to --file, one row per answer: .csv, .jsonl or .parquet."),
     ] = None,
     overwrite: OverwriteOption = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
-    """Answer a question about the future (or, as it could have been answered then, about the past).
+    """Answer a question: SUBJECT RELATION ? or ? RELATION OBJECT.
 
-    Names may be typed in any case, and cut short where only one begins so. Nothing at or after the question's own
-    time is looked at. With --without and --with the answers show where they stood before.
+    Any unambiguous prefix of a name is accepted, in any case. Only facts before the time of the question are used, also
+    for a question about the past. With --without and --with, the output shows how the ranks and probabilities change.
 
-    In a file of questions, ? or nothing stands for what is asked. A question that makes no sense does not stop the
-    others: the column "error" of the answers says what is wrong with it.
+    In a file of questions, ? or an empty field marks what is asked for. An invalid question does not stop the others:
+    its error is in the column "error" of the answers.
     """
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.question import Question
@@ -65,16 +82,16 @@ def forecast(
     explained = reasons if explain else 0
     if file is not None:
         if subject is not None or at is not None or without or with_:
-            raise TiterError("with --file, questions and their times come from the file, and facts stay as they are")
+            raise TiterError("--file cannot be combined with SUBJECT, --at, --without or --with")
         _answer_file(run, store, device, file, out, top, explained, overwrite=overwrite, json=json)
         return
     if subject is None or relation is None:
-        raise TiterError("ask with SUBJECT RELATION, with ? RELATION OBJECT, or with --file QUESTIONS")
+        raise TiterError("give SUBJECT RELATION, or ? RELATION OBJECT, or --file QUESTIONS")
     if out is not None:
-        raise TiterError("--out is for the answers to --file")
+        raise TiterError("--out needs --file; use --json for the answers to one question")
     question = Question(subject, relation, object, at)
     forecaster = Forecaster.load(run, device, store)
-    _note_silence(forecaster, explained)
+    _note_no_evidence(forecaster, explained)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)
         if without or with_
@@ -105,32 +122,32 @@ def _answer_file(
     from titer.forecasting.question_files import count_rows, read_questions
     from titer.progress import track
 
-    # What is wrong with the files is said before a model is loaded.
+    # Errors in the files are reported before the model is loaded.
     if out is not None:
         check_can_write(out, overwrite=overwrite)
     questions, total = read_questions(file), count_rows(file)
     forecaster = Forecaster.load(run, device, store)
-    _note_silence(forecaster, explain)
+    _note_no_evidence(forecaster, explain)
     results = forecaster.ask_many(questions, top=top, explain=explain)
     counted = _Counted(track(results, "answering", total))
     if out is not None:
         write_answers(counted, out, overwrite=overwrite)
-        note(f"{out}: the answers to {counted.questions:,} questions")
+        note(f"{out}: answers to {counted.questions:,} questions")
     else:
         for result in counted:
             say(json_text.dumps(result.to_dict(), ensure_ascii=False) if json else f"{result}\n")
     if counted.unanswered:
-        where = 'the column "error" says why' if out is not None else "see above"
+        where = 'see the column "error"' if out is not None else "see above"
         note(f"{counted.unanswered:,} of {counted.questions:,} questions could not be answered: {where}")
 
 
-def _note_silence(forecaster: "Forecaster", explain: int) -> None:
+def _note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
     if explain and not forecaster.model.explains():
         note(f"note: {forecaster.model.name} has no evidence to show")
 
 
 class _Counted:
-    """Results, counted as they go by."""
+    """An iterator over results that counts them."""
 
     def __init__(self, results: "Iterator[Forecast | Unanswered]"):
         self.results = results

@@ -1,4 +1,4 @@
-"""``titer data import``."""
+"""The command ``titer data import``."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -20,9 +20,15 @@ from titer.cli.options import (
 from titer.cli.screen import note, say
 from titer.errors import DataError
 
+EXAMPLES = (
+    "titer data import events.csv --out data/events",
+    "titer data import events.tsv --out data/events --column subject=Actor1 --column time=Date",
+    "titer data import spans.parquet --out data/spans --unit year --split 0.7,0.1,0.2",
+)
+
 
 class Unit(StrEnum):
-    """The same as ``TimeUnit``, which is not imported just to show help."""
+    """The members of ``TimeUnit``, repeated here because its module is slow to import for a help text."""
 
     hour = "hour"
     day = "day"
@@ -34,41 +40,50 @@ class Unit(StrEnum):
 
 def import_data(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Tables of facts, or one folder in the benchmark format.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Tables of facts, or one folder in the benchmark format."),
     ],
-    out: Annotated[Path, typer.Option(help="Where to put the dataset.")],
-    name: Annotated[str | None, typer.Option(help="What to call it; by default like the folder.")] = None,
+    out: Annotated[Path, typer.Option(help="Dataset folder to write.")],
+    name: Annotated[str | None, typer.Option(help="Name of the dataset (default: that of the folder).")] = None,
     column: ColumnOption = None,
     names: NamesOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = "utf-8",
     unit: Annotated[
-        Unit | None, typer.Option(help="How long one step lasts; by default as precise as the first date.")
+        Unit | None, typer.Option(help="Length of a time step (default: the precision of the first date).")
     ] = None,
     date_format: DateFormatOption = None,
     earliest: Annotated[
-        str | None, typer.Option(help="First date to keep; an unknown start is taken to be there.")
+        str | None, typer.Option(metavar="DATE", help="First date to keep, and start of intervals with an open start.")
     ] = None,
-    latest: Annotated[str | None, typer.Option(help="Last date to keep; an unknown end is taken to be there.")] = None,
+    latest: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Last date to keep, and end of intervals with an open end.")
+    ] = None,
     split: Annotated[
-        str, typer.Option(help="Shares of train, valid and test; cuts fall between two steps.")
+        str,
+        typer.Option(
+            metavar="SHARES",
+            help="Shares of the training, validation and test split. No time step is divided between two splits.",
+        ),
     ] = "0.8,0.1,0.1",
     valid_from: Annotated[
-        str | None, typer.Option(help="Date at which the valid split begins (with --test-from).")
+        str | None,
+        typer.Option(metavar="DATE", help="First date of the validation split; needs --test-from, replaces --split."),
     ] = None,
     test_from: Annotated[
-        str | None, typer.Option(help="Date at which the test split begins (with --valid-from).")
+        str | None, typer.Option(metavar="DATE", help="First date of the test split; needs --valid-from.")
     ] = None,
     bad_rows: BadRowsOption = BadRows.fail,
     rejected: Annotated[
-        Path | None, typer.Option(help="Where to write skipped rows; by default OUT.rejected.csv.")
+        Path | None, typer.Option(help="File for skipped rows and the reasons (default: OUT.rejected.csv).")
     ] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Make a dataset out of files with dated facts.
+    """Import tables of dated facts as a dataset.
 
-    Reads CSV, TSV, Parquet, Feather and JSON lines with columns subject, relation, object and time, or start and
-    end for facts that last. Dates may be partial (1926-##-##). Nothing is written unless everything could be read.
+    Reads CSV, TSV, Parquet, Feather and JSON lines with the columns subject, relation, object and time, or start and
+    end for facts that hold over an interval. Partial dates (1926-##-##) and open-ended intervals are accepted. Nothing
+    is written unless all files can be read.
     """
     from titer.data.importing import SplitOptions, import_files
     from titer.data.time_axis import TimeUnit
@@ -92,19 +107,18 @@ def import_data(
         rejected_file=rejected,
         overwrite=overwrite,
     )
-    for count, what in ((imported.num_blank, "blank rows"), (imported.num_outside, "rows outside the wanted dates")):
+    for count, what in ((imported.num_blank, "blank rows"), (imported.num_outside, "rows outside the given dates")):
         if count:
-            note(f"{count:,} {what} were left out")
+            note(f"skipped {count:,} {what}")
     if imported.rejected_file is not None:
-        count = f"{len(imported.rejections):,} rows could not be read and were skipped"
-        note(f"{count}; they are in {imported.rejected_file}, each with the reason")
+        note(f"skipped {len(imported.rejections):,} invalid rows, written with the reasons to {imported.rejected_file}")
     sizes = " / ".join(f"{len(facts):,}" for facts in imported.dataset.splits.values())
-    say(f"{out}: {sizes} facts (train / valid / test), by the {imported.dataset.axis.unit}")
+    say(f"{out}: {sizes} facts (train / valid / test), time unit: {imported.dataset.axis.unit}")
 
 
 def _fractions(shares: str) -> tuple[float, float, float]:
     try:
         train, valid, test = (float(share) for share in shares.split(","))
     except ValueError:
-        raise DataError(f"--split wants three shares, such as 0.8,0.1,0.1, not {shares!r}") from None
+        raise DataError(f"--split must be three shares, such as 0.8,0.1,0.1, not {shares!r}") from None
     return train, valid, test

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from titer import __version__
 from titer.cli import (
     compare,
     data,
@@ -20,8 +19,10 @@ from titer.cli import (
     size,
     train,
 )
+from titer.cli.options import examples
 from titer.cli.screen import fail
 from titer.errors import TiterError
+from titer.version import __version__
 
 app = typer.Typer(
     help="Forecast what happens next in a temporal knowledge graph, and see why.",
@@ -29,25 +30,28 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.add_typer(data.app, name="data")
 app.add_typer(facts.app, name="facts")
-app.command("train")(train.train)
-app.command("evaluate")(evaluate.evaluate)
-app.command("faithfulness")(faithfulness.faithfulness)
-app.command("forecast")(forecast.forecast)
-app.command("compare")(compare.compare)
-app.command("models")(models.models)
-app.command("plot")(plot.plot)
-app.command("report")(report.report)
-app.command("reproduce")(reproduce.reproduce)
-app.command("serve")(serve.serve)
-app.command("size")(size.size)
+for command, function, lines in (
+    ("train", train.train, train.EXAMPLES),
+    ("evaluate", evaluate.evaluate, evaluate.EXAMPLES),
+    ("forecast", forecast.forecast, forecast.EXAMPLES),
+    ("compare", compare.compare, compare.EXAMPLES),
+    ("faithfulness", faithfulness.faithfulness, faithfulness.EXAMPLES),
+    ("report", report.report, report.EXAMPLES),
+    ("plot", plot.plot, ()),
+    ("serve", serve.serve, serve.EXAMPLES),
+    ("models", models.models, ()),
+    ("size", size.size, size.EXAMPLES),
+    ("reproduce", reproduce.reproduce, ("titer reproduce path_mixture/small-world",)),
+):
+    app.command(command, epilog=examples(*lines))(function)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"titer {__version__}")
         raise typer.Exit
 
@@ -55,18 +59,18 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Forecast what happens next in a temporal knowledge graph, and see why."""
 
 
 def main() -> None:
-    """Run a command; what the user can mend is said in a line, without a traceback."""
+    """Run a command, and print errors that the user can fix in one line, without a traceback."""
     try:
         app()
     except TiterError as error:
         fail(str(error))
     except OSError as error:
-        # A full disk, a folder that may not be written to: nothing here is a defect of the program.
+        # Such as a full disk or a folder without write permission: not a defect of the program.
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))

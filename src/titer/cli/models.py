@@ -1,4 +1,4 @@
-"""``titer models``."""
+"""The command ``titer models``."""
 
 from titer.cli.options import JsonOption
 from titer.cli.screen import note, say_json, say_table
@@ -6,7 +6,7 @@ from titer.errors import PluginError
 
 
 def models(json: JsonOption = False) -> None:
-    """List the models that can be trained, those of installed packages included."""
+    """List the models that can be trained, including those of installed packages."""
     from titer.models.registry import model_class, model_names
     from titer.runs.reproduce import configurations
 
@@ -14,17 +14,17 @@ def models(json: JsonOption = False) -> None:
     rows = []
     for name in model_names():
         try:
-            told = _first_line(model_class(name).__doc__)
+            description = _first_line(model_class(name).__doc__)
         except PluginError as error:
             note(f"note: {error}")
             continue
         datasets = [dataset for model, dataset in published if model == name]
-        rows.append({"model": name, "what it is": told, "published for": datasets})
+        rows.append({"model": name, "description": description, "configurations": datasets})
     if json:
         say_json(rows)
         return
-    shown = [[row["model"], row["what it is"], ", ".join(row["published for"]) or "–"] for row in rows]
-    say_table(["model", "what it is", "published for"], shown, numbers_from=3)
+    shown = [[row["model"], row["description"], ", ".join(row["configurations"]) or "–"] for row in rows]
+    say_table(["model", "description", "configurations"], shown, numbers_from=3)
 
 
 def _first_line(text: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Arguments and options that several commands share."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,9 +11,9 @@ from titer.errors import DataError
 if TYPE_CHECKING:
     from titer.data.readers.tables import TableOptions
 
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, as left by titer train.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is already there.")]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, written by titer train.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -21,43 +21,51 @@ StoreOption = Annotated[
         metavar="URL",
         envvar="TITER_STORE",
         show_envvar=False,
-        help="Database of added facts, such as postgresql://USER@HOST/NAME (or TITER_STORE); by default RUN/facts.db.",
+        help="Database of added facts, such as postgresql://USER@HOST/NAME (default: $TITER_STORE or RUN/facts.db).",
     ),
 ]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda or auto.")]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="cpu, cuda, cuda:N, or auto, which uses a GPU if there is one.")
+]
 
 
-# How a table of facts is read.
+# Options that describe a table of facts.
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option("--column", help="PART=COLUMN: which column is the subject, relation, object, time, start or end."),
+    typer.Option(
+        "--column",
+        metavar="PART=COLUMN",
+        help="Column with the subject, relation, object, time, start or end, such as subject=Actor1. Repeatable.",
+    ),
 ]
 NamesOption = Annotated[
-    str | None, typer.Option("--names", help="Column names, with commas, for text files without a header row.")
+    str | None, typer.Option("--names", help="Comma-separated column names of text files without a header row.")
 ]
 DelimiterOption = Annotated[
-    str | None, typer.Option("--delimiter", help="What stands between two fields of a text file.")
+    str | None, typer.Option("--delimiter", help="Field separator of text files (default: by file extension).")
 ]
 EncodingOption = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
 DateFormatOption = Annotated[
-    str | None, typer.Option("--date-format", help="How dates are written if not as 2018-10-04, for example %d.%m.%Y.")
+    str | None,
+    typer.Option("--date-format", help="Format of dates that are not written like 2018-10-04, such as %d.%m.%Y."),
 ]
 
 
 class BadRows(StrEnum):
-    """What to do with rows that cannot be taken."""
+    """What to do with invalid rows."""
 
     fail = "fail"
     skip = "skip"
 
 
 BadRowsOption = Annotated[
-    BadRows, typer.Option("--bad-rows", help="Stop at the first row that cannot be taken, or skip such rows.")
+    BadRows,
+    typer.Option("--bad-rows", help="Fail if any row is invalid, or skip invalid rows and write them to a file."),
 ]
 
 
 def table_options(column: list[str] | None, names: str | None, delimiter: str | None, **others: Any) -> "TableOptions":
-    """What the options say about how to read a table."""
+    """Return the options of the table reader for the given command-line options."""
     from titer.data.readers.tables import TableOptions
 
     return TableOptions(
@@ -73,13 +81,19 @@ def _column_map(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         part, equals, column = pair.partition("=")
         if not equals:
-            raise DataError(f"--column wants PART=COLUMN, such as subject=Actor1, not {pair!r}")
+            raise DataError(f"--column must be PART=COLUMN, such as subject=Actor1, not {pair!r}")
         columns[part.strip()] = column.strip()
     return columns
 
 
 class Split(StrEnum):
-    """The splits that can be measured on."""
+    """The splits on which a model can be evaluated."""
 
     valid = "valid"
     test = "test"
+
+
+def examples(*lines: str) -> str | None:
+    """Return the end of a help text that shows commands to copy."""
+    # The backspace character keeps click from wrapping the lines into a paragraph.
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) if lines else None

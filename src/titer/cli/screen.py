@@ -1,4 +1,4 @@
-"""What commands print, and where: results on standard output, all else on standard error."""
+"""Output of the commands: results on standard output, everything else on standard error."""
 
 import json
 import sys
@@ -9,28 +9,28 @@ import typer
 
 
 def say(text: str = "") -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     typer.echo(text)
 
 
 def note(text: str) -> None:
-    """A remark that is not part of the result."""
+    """Print a remark that is not part of the result."""
     typer.echo(text, err=True)
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
-    """Say what is wrong and end with a nonzero status."""
+    """Print an error and exit with a nonzero status."""
     typer.echo(f"error: {message}", err=True)
     sys.exit(status)
 
 
 def say_json(value: Any) -> None:
-    """A result for programs."""
+    """Print a result as JSON."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def say_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers_from: int = 1) -> None:
-    """A plain table; columns from ``numbers_from`` on are set to the right."""
+    """Print a table as plain text, with the columns from ``numbers_from`` on aligned to the right."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     for row in [header, ["-" * width for width in widths], *rows]:
         cells = [
@@ -41,7 +41,7 @@ def say_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers_f
 
 
 def spark(values: Sequence[float]) -> str:
-    """A line of bars, one a value."""
+    """Return a line of text with one bar per value."""
     bars = "▁▂▃▄▅▆▇█"
     highest = max(values, default=0) or 1
     return "".join(bars[min(int(value / highest * len(bars)), len(bars) - 1)] for value in values)

@@ -1,4 +1,4 @@
-"""``titer serve``."""
+"""The command ``titer serve``."""
 
 from typing import Annotated
 
@@ -7,24 +7,33 @@ import typer
 from titer.cli.options import DeviceOption, RunArgument, StoreOption
 from titer.cli.screen import note
 
+EXAMPLES = ("titer serve runs/first", "TITER_TOKEN=secret titer serve runs/first --host 0.0.0.0")
+
 
 def serve(
     run: RunArgument,
-    host: Annotated[str, typer.Option(help="Where to listen; only this machine can reach the default.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="On which port; 0 takes any free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. The default is reachable from this machine only.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 8000,
     store: StoreOption = None,
     token: Annotated[
         str | None,
         typer.Option(
-            envvar="TITER_TOKEN", help="What everyone must send; without one, nobody can add facts.", show_default=False
+            envvar="TITER_TOKEN",
+            help="Token required on every request. Without one the service is read-only.",
+            show_default=False,
         ),
     ] = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Serve a run: forecasts, evidence, what-ifs and new facts over HTTP, and a page at /."""
+    """Serve forecasts of a run over HTTP, with a web page at /.
+
+    The API is documented at /docs of the running service.
+    """
     from titer.service.server import run_server
     from titer.service.settings import LOOPBACK
 
     if token is None and host not in LOOPBACK:
-        note(f"anyone who can reach {host} can ask; --token asks for a token")
+        note(f"warning: every client that can reach {host} can send questions; set --token to require a token")
     run_server(run, host=host, port=port, store=store, token=token, device=device)

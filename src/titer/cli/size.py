@@ -1,4 +1,4 @@
-"""``titer size``."""
+"""The command ``titer size``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +8,23 @@ import typer
 from titer.cli.options import JsonOption
 from titer.cli.screen import say, say_json
 
+EXAMPLES = ("titer size runs/first", "titer size titer/icews14")
+
 
 def size(
-    what: Annotated[str, typer.Argument(help="A run directory, or MODEL/DATASET, such as titer/icews14.")],
-    data: Annotated[str | None, typer.Option(help="The dataset's folder, if it was not downloaded by titer.")] = None,
+    what: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="A run directory, or a published configuration such as titer/icews14."),
+    ],
+    data: Annotated[
+        str | None, typer.Option(help="Dataset folder (default: that of the run, or the downloaded benchmark).")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Count the parameters of a model, and the multiply-adds of its matrix products; nothing needs to be trained."""
+    """Count the parameters of a model and the multiply-adds of its matrix products.
+
+    The model need not be trained.
+    """
     import torch
 
     from titer.data.load import load_dataset
@@ -29,9 +39,9 @@ def size(
     else:
         path = find_configuration(what)
         config, dataset = Config.load(path), load_dataset(data or path.stem)
-    torch.manual_seed(config.training.seed)  # what a model looks at may depend on its weights
+    torch.manual_seed(config.training.seed)  # the facts that a model reads may depend on its weights
     model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
-    model.prepare(dataset.train, dataset.valid)  # some models learn their shape from the facts
+    model.prepare(dataset.train, dataset.valid)  # the shapes of some models depend on the facts
     found = Size.of(model, dataset)
     if json:
         about = {"model": config.model_name, "dataset": dataset.name, "checksum": dataset.checksum}
@@ -40,6 +50,6 @@ def size(
     say(f"{config.model_name} on {dataset.name}")
     say(f"  {found.parameters:>13,} parameters")
     if found.multiply_adds_per_step is not None:
-        say(f"  {found.multiply_adds_per_step:>13,} multiply-adds per step, in training")
-    say(f"  {found.multiply_adds_per_question:>13,} multiply-adds per question, in evaluation")
-    say(f"Products of matrices, in batches of {BATCH_SIZE}; what a batch shares is divided among its questions.")
+        say(f"  {found.multiply_adds_per_step:>13,} multiply-adds per optimisation step in training")
+    say(f"  {found.multiply_adds_per_question:>13,} multiply-adds per query in evaluation")
+    say(f"Matrix products only, in batches of {BATCH_SIZE}; work shared by a batch is divided among its queries.")

@@ -1,4 +1,4 @@
-"""``titer train``."""
+"""The command ``titer train``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,32 +9,54 @@ from titer.cli.options import OverwriteOption
 from titer.cli.screen import note, say
 from titer.training.config import DEFAULT_MODEL
 
+EXAMPLES = (
+    "titer train small-world --out runs/first",
+    "titer train data/events --model titer --out runs/titer --set training.epochs=6",
+    "titer train ICEWS14 --config path_mixture/icews14 --out runs/icews14",
+)
+
 
 def train(
-    dataset: Annotated[str, typer.Argument(help="A folder, a stored dataset, a benchmark's name, or small-world.")],
-    out: Annotated[Path, typer.Option(help="Where to leave the run directory.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET", help="A dataset folder, or a name: small-world, ICEWS14, ICEWS18, WIKI or YAGO."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Run directory to write.")],
     model: Annotated[
-        str | None, typer.Option(help=f"Which model (default: {DEFAULT_MODEL}); titer models lists them.")
+        str | None,
+        typer.Option(help=f"Name of a model (default: {DEFAULT_MODEL}). titer models lists all of them."),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file with settings.")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONFIG",
+            help="TOML file with settings, or a published configuration such as titer/icews14 "
+            "(default: the defaults of the model).",
+        ),
+    ] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option("--set", help="TABLE.KEY=VALUE: change one setting, such as training.epochs=6."),
+        typer.Option(
+            "--set", metavar="TABLE.KEY=VALUE", help="Change one setting, such as training.epochs=6. Repeatable."
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was broken off.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted training from its last checkpoint.")
+    ] = False,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Train a model on a dataset and leave it in a run directory."""
+    """Train a model on a dataset and write a run directory."""
+    from titer.api import configuration_file
     from titer.data.load import load_dataset
     from titer.runs.train import train as train_model
     from titer.training.config import Config
 
-    settings = Config.load(config, model, set)
+    settings = Config.load(configuration_file(config) if config is not None else None, model, set)
     data = load_dataset(dataset)
     note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
     run = train_model(data, settings, out, overwrite=overwrite, resume=resume)
     measured = [found for found in run.evaluations if found["split"] == "valid"]
-    result = (
-        f", MRR {100 * measured[-1]['metrics']['mrr']:.2f} on valid" if measured else ", no valid split to measure on"
-    )
-    say(f"{out}: {settings.model_name} trained on {data.name}{result}")
+    result = f"validation MRR {100 * measured[-1]['metrics']['mrr']:.2f}" if measured else "no validation split"
+    say(f"{out}: {settings.model_name} trained on {data.name}, {result}")

@@ -83,6 +83,12 @@ class Forecaster:
         run = run if isinstance(run, Run) else Run(run)
         return cls(run.load_model(device), run.dataset, store or run.store_path, run=run)
 
+    def __repr__(self) -> str:
+        place = f", {self.run.path}" if self.run is not None else ""
+        last = self.axis.label(self.last_time)
+        entities = f"{self.vocabulary.num_entities:,} entities"
+        return f"<Forecaster: {self.model.name} on {self.dataset.name}, {entities}, facts up to {last}{place}>"
+
     @property
     def fact_store(self) -> "FactStore":
         """The database of added facts, created when first used.

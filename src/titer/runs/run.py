@@ -55,6 +55,10 @@ class Run:
         if not (self.path / CONFIG).is_file():
             raise RunError(f"{self.path} is not a run directory: it has no {CONFIG}")
 
+    def __repr__(self) -> str:
+        state = "" if self.is_finished else ", training not finished"
+        return f"<Run: {self.config.model_name}, {self.path}{state}>"
+
     @classmethod
     def create(cls, path: Path | str, config: Config, dataset: Dataset, *, overwrite: bool = False) -> "Run":
         """Create a run directory.
