@@ -74,7 +74,7 @@ def _results(name: str, results: Results) -> list[str]:
     if not rows:
         return []
     intro = (
-        "Test split, convention `realistic` ([Evaluation protocol](../evaluation.md)), × 100, with the mean and standard "
+        "Test split, convention `realistic` ([Evaluation protocol](../evaluation.md)), × 100, mean and standard "
         "deviation over seeds. [Results](../results/index.md) compares all models."
     )
     return ["## Results", intro, table(["dataset", *METRICS.values(), "seeds", "command"], rows)]
