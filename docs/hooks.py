@@ -8,14 +8,16 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from site_pages import commands, models, notebooks, reference, repository
+from site_pages.doctests import Doctests
 from site_pages.formulas import Formulas
 
 ROOT = Path(__file__).parents[1]
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the Markdown extension for formulas, and the pages of the models to the navigation."""
-    config.markdown_extensions.append(Formulas())  # pyright: ignore[reportArgumentType]
+    """Add the Markdown extensions, and the pages of the models to the navigation."""
+    extensions: list[Any] = config.markdown_extensions
+    extensions += [Doctests(), Formulas()]
     nav: list[dict[str, Any]] = config.nav or []
     for section in nav:
         section.get("Models", []).extend({name: f"models/{name}.md"} for name in models.BUILT_IN)

@@ -11,6 +11,7 @@ import pytest
 
 import titer
 from site_pages import commands, models, reference, repository, settings
+from site_pages.doctests import with_code_blocks
 from site_pages.formulas import with_mathml
 from site_pages.markup import table
 from titer.models.registry import BUILT_IN
@@ -103,6 +104,15 @@ class TestFormulas:
     @pytest.mark.parametrize("code", ["```sh\necho $$ a $$\n```", r"`\(x\)`", "```\n.. math::\n    a\n```"])
     def test_code_is_left_alone(self, code: str):
         assert with_mathml(code) == code
+
+
+class TestDoctests:
+    def test_an_example_and_its_output_become_a_code_block(self):
+        text = with_code_blocks("Before.\n\n>>> a = 1\n>>> print(\n...     a)\n1\n\nAfter > all.\n")
+        assert text == "Before.\n\n```pycon\n>>> a = 1\n>>> print(\n...     a)\n1\n```\n\nAfter > all.\n"
+
+    def test_a_quotation_stays(self):
+        assert with_code_blocks("> quoted\n> text") == "> quoted\n> text"
 
 
 class TestLinks:
