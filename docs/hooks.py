@@ -34,8 +34,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Change links to files of the repository."""
-    return repository.with_site_links(markdown, page.file.src_uri, ROOT)
+    """Change links to files of the repository, and keep a mean and its deviation on one line."""
+    return repository.with_site_links(markdown, page.file.src_uri, ROOT).replace(
+        " ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
+    )
 
 
 def generated_pages(root: Path) -> dict[str, str]:
