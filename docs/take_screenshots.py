@@ -23,7 +23,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures"
-CONFIG = DOCS.parent / "configs" / "path_mixture" / "small-world.toml"
+CONFIG = DOCS.parent / "src" / "titer" / "configs" / "path_mixture" / "small-world.toml"
 WIDTH, TALLEST, MAX_BYTES = 1000, 1500, 250_000
 TITER = (sys.executable, "-m", "titer")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

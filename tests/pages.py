@@ -1,24 +1,75 @@
-"""Somebody who does what a page of the documentation says, in real processes and an empty folder."""
+"""Run the code blocks of a document, in order, in real processes and an empty folder.
 
+What a block does depends on its language:
+
+- ``sh``: run by bash. ``output`` after it: lines that must have been printed; ``…`` is any text.
+- ``python``: run in one session per page. With a ``title``, or a first line such as ``# client.py``, the block is a
+  file that is saved; so are ``csv`` and ``toml`` blocks.
+- ``serve``: started as a service on a free port. ``http``: a request to it, and ``json`` the form of its response.
+- Other languages are only shown.
+
+Two HTML comments before a block are instructions: ``<!-- not run: REASON -->`` skips it, and ``<!-- given: PATH -->``
+puts a prepared run at a path.
+"""
+
+import io
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.request import urlopen
+from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 PORT = "8000"
-"""The port that pages name."""
+"""The port in the documents; another one is used, since this one may be taken."""
+MARK = re.compile(
+    r"^<!-- (?P<mark>not run|given): (?P<text>.+?) -->$|"
+    r'^```(?P<kind>\w*)(?: title="(?P<title>[^"]+)")?\n(?P<code>.*?)^```$',
+    flags=re.DOTALL | re.MULTILINE,
+)
+
+
+class Block(NamedTuple):
+    """A code block of a document."""
+
+    kind: str
+    code: str
+    title: str | None
+    reason: str | None
+    """Why it is not run; None if it is."""
+    given: tuple[str, ...]
+    """Paths of prepared runs that it needs."""
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    """Iterate over the code blocks of a document."""
+    reason, given = None, []
+    for found in MARK.finditer(document.read_text(encoding="utf-8")):
+        if found["mark"] == "not run":
+            reason = found["text"]
+        elif found["mark"] == "given":
+            given.append(found["text"])
+        else:
+            yield Block(found["kind"], found["code"], found["title"], reason, tuple(given))
+            reason, given = None, []
 
 
 @dataclass
 class Reader:
-    """Somebody who does what the page says, with another port, since that one may be taken."""
+    """A person who follows a document step by step."""
 
     folder: Path
     port: str
+    runs: Mapping[str, Path] = field(default_factory=dict)
+    """Prepared runs by the path at which documents use them."""
     service: "subprocess.Popen[str] | None" = None
     printed: str = ""
 
@@ -32,53 +83,92 @@ class Reader:
         self.environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1"}
         self.desk = self.folder / "desk"
         self.desk.mkdir()
+        self.names: dict[str, Any] = {"__name__": "document"}
+        self.token = ""
+        self.response: Any = None
 
-    def python(self, block: str) -> None:
-        """Save a file under the name in its first line."""
-        name = re.match(r"# (\w+\.\w+)\n", block)
-        assert name, f"which file is this?\n{block}"
-        (self.desk / name[1]).write_text(block.replace(PORT, self.port), encoding="utf-8")
+    def read(self, page: Path) -> None:
+        """Do what every block of a document says, in order."""
+        for block in blocks(page):
+            for path in block.given:
+                shutil.copytree(self.runs[path], self.desk / path)
+            if block.reason is None:
+                self.do(block)
 
-    toml = python
+    def do(self, block: Block) -> None:
+        """Save, run or check one block."""
+        first_line = re.match(r"# (\w+\.\w+)\n", block.code)
+        name = block.title or (first_line[1] if first_line else None)
+        if name and not name.startswith("/"):
+            (self.desk / name).write_text(block.code.replace(PORT, self.port), encoding="utf-8")
+        elif hasattr(self, block.kind):
+            getattr(self, block.kind)(block.code)
 
-    def sh(self, block: str) -> None:
-        """Type the commands of a block, and read what they print."""
-        words = ["bash", "-e", "-c", block]
+    def sh(self, code: str) -> None:
+        """Run commands, and keep what they print."""
+        words = ["bash", "-e", "-c", code]
         done = subprocess.run(words, cwd=self.desk, env=self.environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
         self.printed = done.stdout
 
-    def serve(self, block: str) -> None:
-        """Start the service in a second terminal, and wait until it is there."""
-        words = ["bash", "-c", f"exec {block.strip()} --port {self.port}"]
+    def python(self, code: str) -> None:
+        """Run Python in the session of the page, and keep what it prints."""
+        printed = io.StringIO()
+        with chdir(self.desk), redirect_stdout(printed):
+            exec(compile(code, "document", "exec"), self.names)
+        self.printed = printed.getvalue()
+
+    def output(self, code: str) -> None:
+        """Check that every line was printed; measured numbers may differ between machines."""
+        printed = {without_measurements(line) for line in self.printed.splitlines()}
+        for line in code.splitlines():
+            assert line == "…" or without_measurements(line) in printed, f"{line}\nis not in\n{self.printed}"
+
+    def serve(self, code: str) -> None:
+        """Start the service, and wait until it listens."""
+        token = re.search(r"--token (\S+)", code)
+        self.token = token[1] if token else ""
+        words = ["bash", "-c", f"exec {code.strip()} --port {self.port}"]
         self.service = subprocess.Popen(words, cwd=self.desk, env=self.environment, stderr=subprocess.PIPE, text=True)
         assert self.service.stderr is not None
         assert any("running on" in line for line in self.service.stderr)
-        with urlopen(f"http://127.0.0.1:{self.port}/healthz") as response:
-            assert response.status == 200
+        assert self.request("GET", "/healthz") == {"status": "ok"}
 
-    def output(self, block: str) -> None:
-        """Every line that is shown was printed; measured numbers may differ, as machines do."""
-        printed = {told(line) for line in self.printed.splitlines()}
-        for line in block.splitlines():
-            assert line == "…" or told(line) in printed, f"{line}\nis not in\n{self.printed}"
+    def http(self, code: str) -> None:
+        """Send a request, and keep the response."""
+        first, _, body = code.partition("\n")
+        self.response = self.request(*first.split(), body)
 
-    def text(self, block: str) -> None:
-        """What is done once, by whoever has no test environment."""
+    def json(self, code: str) -> None:
+        """Check that a response has the form that is shown."""
+        assert form(self.response) == form(json.loads(code)), self.response
 
-    def read(self, page: Path) -> None:
-        """Do what every block of a page says, in order."""
-        text = page.read_text(encoding="utf-8")
-        for kind, block in re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
-            getattr(self, kind)(block)
+    def request(self, method: str, path: str, body: str = "") -> Any:
+        """Send a request to the service and return the JSON of its response."""
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
+        url = f"http://127.0.0.1:{self.port}{path}"
+        try:
+            with urlopen(Request(url, body.encode() or None, headers, method=method)) as response:
+                return json.load(response)
+        except HTTPError as error:
+            with error:
+                return json.load(error)
 
     def stop(self) -> None:
-        """Ctrl-C in the second terminal."""
+        """Stop the service, as Ctrl-C does."""
         if self.service is not None and self.service.poll() is None:
             self.service.send_signal(signal.SIGINT)
-            self.service.communicate(timeout=30)
+            self.service.communicate(timeout=60)
 
 
-def told(line: str) -> str:
-    """A line without what differs from machine to machine: measurements, times of the clock, ranks, widths."""
+def without_measurements(line: str) -> str:
+    """Return a line without what differs between machines: measurements, clock times, ranks and column widths."""
     return " ".join(re.sub(r"\d+\.\d+%?|\d+%|\S+T\d\d:\S+|^ *\d+ ", "", line).replace("-", "").split())
+
+
+def form(value: Any) -> Any:
+    """Return the keys of a JSON value at every depth, and nothing of its contents."""
+    if isinstance(value, dict):
+        return {key: form(part) for key, part in value.items()}
+    # Models differ in how much evidence they have, not in its form.
+    return form(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None

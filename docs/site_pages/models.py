@@ -1,0 +1,93 @@
+"""One page for each model: its docstring, settings and results."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from site_pages.markup import code, table
+from site_pages.settings import settings_table
+from titer.models.registry import BUILT_IN, model_class
+
+METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+DATASETS = ("ICEWS14", "ICEWS18", "WIKI", "YAGO")
+
+Results = dict[str, list[dict[str, Any]]]
+"""The published results of every label, such as ``titer/icews14``, one for each seed."""
+
+
+def pages(results_folder: Path) -> dict[str, str]:
+    """Return a page for each built-in model, by its name."""
+    results = load_results(results_folder)
+    return {name: page(name, results) for name in BUILT_IN}
+
+
+def page(name: str, results: Results) -> str:
+    """Return the page about one model."""
+    model = model_class(name)
+    parts = [
+        f"# {name}",
+        f"::: {model.__module__}.{model.__qualname__}\n"
+        "    options:\n"
+        "      show_root_heading: false\n"
+        "      show_root_toc_entry: false\n"
+        "      show_bases: false\n"
+        "      show_source: false\n"
+        "      members: false",
+        *_settings(name, model.Config, model.training_settings),
+        *_results(name, results),
+    ]
+    return "\n\n".join(parts)
+
+
+def load_results(folder: Path) -> Results:
+    """Read all published results."""
+    results: Results = defaultdict(list)
+    for path in sorted(folder.glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        results[result["label"]].append(result)
+    return dict(results)
+
+
+def _settings(name: str, config: type, training: Any) -> list[str]:
+    parts = ["## Settings"]
+    command = f"`titer train DATASET --model {name} --set model.SETTING=VALUE`"
+    rows = settings_table(config)
+    if rows.count("\n") > 1:
+        parts += [f"On the command line: {command}. In Python: `titer.train(dataset, {name!r}, SETTING=VALUE)`.", rows]
+    else:
+        parts += ["This model has no settings of its own."]
+    if training:
+        settings = table(
+            ["setting", "value"], ([code(f"training.{key}"), code(str(training[key]))] for key in training)
+        )
+        parts += ["Training settings of this model where a configuration gives none:", settings]
+    return parts
+
+
+def _results(name: str, results: Results) -> list[str]:
+    found = {dataset: results.get(f"{name}/{dataset.lower()}", []) for dataset in DATASETS}
+    rows = [
+        [dataset, *_metrics(of_one), str(len(of_one)), _command(of_one)] for dataset, of_one in found.items() if of_one
+    ]
+    if not rows:
+        return []
+    intro = (
+        "Test split, convention `realistic` ([Evaluation protocol](../evaluation.md)), × 100, mean and standard "
+        "deviation over seeds. [Results](../results/index.md) compares all models."
+    )
+    return ["## Results", intro, table(["dataset", *METRICS.values(), "seeds", "command"], rows)]
+
+
+def _metrics(results: list[dict[str, Any]]) -> list[str]:
+    return [_cell([result["metrics"][key] for result in results]) for key in METRICS]
+
+
+def _cell(values: list[float]) -> str:
+    spread = f" ± {100 * stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{100 * mean(values):.2f}{spread}"
+
+
+def _command(results: list[dict[str, Any]]) -> str:
+    return code(results[0]["command"].partition(" --seed")[0])
