@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from titer.data.importing import import_dataset as import_dataset
     from titer.data.load import load_dataset as load_dataset
     from titer.data.time_axis import TimeAxis as TimeAxis
-    from titer.data.time_axis import TimeUnit as TimeUnit
+    from titer.data.time_unit import TimeUnit as TimeUnit
     from titer.data.vocabulary import Vocabulary as Vocabulary
     from titer.errors import ConfigError as ConfigError
     from titer.errors import DataError as DataError
@@ -70,7 +70,8 @@ _PUBLIC = {
     "titer.data.dataset": ["Dataset"],
     "titer.data.facts": ["Facts"],
     "titer.data.vocabulary": ["Vocabulary"],
-    "titer.data.time_axis": ["TimeAxis", "TimeUnit"],
+    "titer.data.time_axis": ["TimeAxis"],
+    "titer.data.time_unit": ["TimeUnit"],
     "titer.api": ["train", "evaluate"],
     "titer.training.config": ["Config", "TrainingConfig"],
     "titer.runs.run": ["Run"],
