@@ -58,7 +58,7 @@ def test_an_arrow_points_to_the_object_of_the_fact_whichever_way_the_path_leads(
     lanes = [float(line.get("y1") or 0) for line in picture.findall("line[@class='lane']")]
 
     def head(arc: Element) -> float:
-        (place,) = [part.get("transform") for part in arc if part.get("transform")]
+        (place,) = [part.get("transform", "") for part in arc if part.get("transform")]
         return float(place.split("(")[1].split(")")[0].split()[1])
 
     # Ada visited Ben, and Cleo praised Ben: both arrows end at Ben.

@@ -22,14 +22,11 @@ def as_json(kind: Any, value: Any) -> Any:
 
 def results(forecaster: Forecaster) -> list[Any]:
     question = Question("Caldera", "hold talks with", None, "2023-07-01")
-    change = {
-        "without": ["Caldera | hold talks with | Drovia | 2023-06-28"],
-        "with_": ["Newland | accuse | Caldera | 2023-06-29"],
-    }
+    without, with_ = ["Caldera | hold talks with | Drovia | 2023-06-28"], ["Newland | accuse | Caldera | 2023-06-29"]
     (unanswered,) = forecaster.ask_many([Question("Caldora", "hold talks with", None, 7)])
     return [
         forecaster.ask("Caldera", "hold talks with", at="2023-07-01", explain=3),
-        forecaster.what_if(question, **change, explain=2),
+        forecaster.what_if(question, without=without, with_=with_, explain=2),
         unanswered,
     ]
 

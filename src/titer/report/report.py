@@ -94,7 +94,7 @@ def _breakdown(found: Evaluation) -> list[Element]:
 def _examples(forecaster: Forecaster, found: Evaluation, count: int) -> list[Element]:
     model = forecaster.model
     best, worst = best_and_worst(forecaster, found, count)
-    note = [] if model.explains() else [el("p", f"The model {model.name} gives no evidence for its answers.")]
+    note = [] if model.explains() else [el("p", f"The model {model.name} has no evidence to show.")]
     return [
         el("h2", "Most confident right answers"),
         *note,
