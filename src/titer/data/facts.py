@@ -117,7 +117,7 @@ class Facts:
         return self[np.argsort(self.time, kind="stable")]
 
     def first_occurrences(self) -> NDArray[np.bool_]:
-        """Return a mask of the rows that do not repeat an earlier row. (facts,)"""
+        """Return a mask (facts,) of the rows that do not repeat an earlier row."""
         order = np.lexsort(self.columns)  # stable: the earliest of equal rows comes first
         repeated = np.ones(max(len(self) - 1, 0), dtype=bool)
         for column in self.columns:

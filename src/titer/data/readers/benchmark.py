@@ -49,7 +49,7 @@ def read_benchmark(folder: Path, rejections: Rejections | None = None, name: str
 
 
 def _read_split(path: Path, vocabulary: Vocabulary, rejections: Rejections) -> NDArray[np.int64]:
-    """Return subjects, relations, objects and times as numbers; times as in the file. (4, facts)"""
+    """Return subjects, relations, objects and times as numbers; times as in the file (4, facts)."""
     file = DelimitedFile(path, "\t")
     width = file.width()
     if width < len(COLUMNS):

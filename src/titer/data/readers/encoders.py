@@ -23,7 +23,7 @@ class Encoder(ABC):
         self._reasons: list[str] = []
 
     def encode(self, column: pa.DictionaryArray) -> NDArray[np.int64]:
-        """Return the codes of a column. (rows,)"""
+        """Return the codes (rows,) of a column."""
         codes = self._codes
         table = np.empty(len(column.dictionary), dtype=np.int64)
         for index, value in enumerate(column.dictionary.to_pylist()):
