@@ -86,7 +86,7 @@ def import_data(
     is written unless all files can be read.
     """
     from titer.data.importing import SplitOptions, import_files
-    from titer.data.time_axis import TimeUnit
+    from titer.data.time_unit import TimeUnit
 
     imported = import_files(
         files,

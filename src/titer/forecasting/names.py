@@ -3,14 +3,10 @@
 import unicodedata
 from heapq import nsmallest
 
-from rapidfuzz import fuzz, process
-from rapidfuzz.distance import Prefix
-
 from titer.errors import UnknownNameError
+from titer.suggestions import suggest
 
 MAX_SUGGESTIONS = 5
-MIN_SIMILARITY = 60.0
-"""Similarity, in percent, below which a name is not suggested."""
 MAX_CACHED = 10_000
 """Results of searches that are cached."""
 
@@ -100,13 +96,7 @@ class NameIndex:
 
     def _suggestions(self, wanted: str) -> list[str]:
         """Return names with a similar spelling, and names that contain the text."""
-        # The plain ratio takes 0.2 s for 500,000 names; the weighted one of titer.suggestions takes ten times as long.
-        similar = process.extract(
-            wanted, list(self._simple), scorer=fuzz.ratio, limit=2 * MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY
-        )
-        # Of equally similar names, one with the same beginning is more likely to be meant.
-        similar.sort(key=lambda match: (-match[1], -Prefix.similarity(wanted, match[0])))
-        close = [simple for simple, _, _ in similar]
+        close = suggest(wanted, self._simple, MAX_SUGGESTIONS)
         inside = [simple for simple in self._simple if wanted in simple]
         ordered = dict.fromkeys([*close[:2], *inside, *close])
         return [self.names[self._simple[simple][0]] for simple in list(ordered)[:MAX_SUGGESTIONS]]
