@@ -15,7 +15,8 @@ PAGE = SOURCE.parents[1] / "docs" / "architecture.md"
 
 def packages() -> list[str]:
     """Return the packages in the order of the table."""
-    return re.findall(r"^\| `(\w+)/` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    first_section = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
+    return re.findall(r"^\| `(\w+)/` \|", first_section, re.MULTILINE)
 
 
 def imported_modules(source: str) -> Iterator[str]:
