@@ -100,7 +100,9 @@ def undocumented(label: str, function: Callable) -> Iterator[str]:
         ):
             yield f"{label}: argument {parameter.name}"
     gives = not inspect.isclass(function) and signature.return_annotation not in (None, "None", signature.empty)
-    if gives and len(signature.parameters) > 1 and not re.search(r"^(Returns|Yields):$", text, re.MULTILINE):
+    # A summary that says what is returned needs no section to repeat it.
+    said = re.match("(Return|Yield) ", text) or re.search(r"^(Returns|Yields):$", text, re.MULTILINE)
+    if gives and len(signature.parameters) > 1 and not said:
         yield f"{label}: returns"
 
 

@@ -46,7 +46,7 @@ class Facts:
 
     @classmethod
     def from_rows(cls, rows: list[tuple[int, int, int, int]] | NDArray[np.integer]) -> "Facts":
-        """Make facts from rows.
+        """Return facts made from rows.
 
         Args:
             rows: (subject, relation, object, time) tuples, or an array. (facts, 4)
@@ -56,7 +56,7 @@ class Facts:
 
     @classmethod
     def concatenate(cls, *parts: "Facts") -> "Facts":
-        """Join facts.
+        """Return facts joined in order.
 
         Args:
             *parts: The facts, in the order in which to join them.

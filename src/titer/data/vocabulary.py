@@ -25,7 +25,7 @@ class Vocabulary:
 
     @classmethod
     def numbered(cls, num_entities: int, num_relations: int) -> "Vocabulary":
-        """Make a vocabulary for data without names: "entity 0", "relation 0" and so on.
+        """Return a vocabulary for data without names: "entity 0", "relation 0" and so on.
 
         Args:
             num_entities: The number of entities.

@@ -21,7 +21,18 @@ class FactInput:
 
     @classmethod
     def of(cls, fact: "AnyFact") -> "FactInput":
-        """Read a fact from text, from its four parts, or from a piece of evidence."""
+        """Read a fact from text, from its four parts, or from a piece of evidence.
+
+        Args:
+            fact: Text such as ``"Nigeria | Consult | Muhammadu Buhari | 2018-10-01"``, a tuple (subject, relation,
+                object, time), or a past fact of a reason.
+
+        Returns:
+            The fact in names; whether they exist is not checked.
+
+        Raises:
+            TiterError: The fact is incomplete.
+        """
         if isinstance(fact, PastFact):
             return cls(fact.subject, fact.relation, fact.object, fact.time)
         if isinstance(fact, FactInput):

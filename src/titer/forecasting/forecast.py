@@ -233,7 +233,7 @@ class Unanswered:
 
     @classmethod
     def because(cls, question: Question, error: TiterError) -> "Unanswered":
-        """Create the result for a question that caused an error.
+        """Return the result for a question that caused an error.
 
         Args:
             question: The question.
