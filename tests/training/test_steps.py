@@ -1,5 +1,7 @@
 """Optimisation steps: the settings of the optimiser, the learning rate and the logged means."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -48,7 +50,7 @@ def test_weight_decay_shrinks_weights(world_data: Dataset):
     assert torch.equal(model.entity.weight, before)
 
 
-def make_stepper_of(kind: type[TinyModel], dataset: Dataset, **settings: float) -> Stepper:
+def make_stepper_of(kind: type[TinyModel], dataset: Dataset, **settings: Any) -> Stepper:
     torch.manual_seed(0)
     queries, answers = Queries.from_facts(dataset.train, dataset.vocabulary)
     history = History(dataset.train, dataset.vocabulary)

@@ -28,9 +28,11 @@ def means_by_hand(graph: Graph, train: Facts, table: torch.Tensor) -> dict[int, 
     return {relation: table[sorted(entities)].mean(dim=0) for relation, entities in members.items()}
 
 
-def state_by_hand(graph: Graph, entity: int, asked: int, table: torch.Tensor, means: dict, mu: float) -> torch.Tensor:
+def state_by_hand(
+    graph: Graph, entity: int, query_time: int, table: torch.Tensor, means: dict, mu: float
+) -> torch.Tensor:
     state = table[entity]
-    edges = [(r, t) for s, r, _, t in directed_edges(graph.facts, graph.vocabulary) if s == entity and t < asked]
+    edges = [(r, t) for s, r, _, t in directed_edges(graph.facts, graph.vocabulary) if s == entity and t < query_time]
     for time in sorted({t for _, t in edges}):
         relations = {r for r, t in edges if t == time}
         mean = torch.stack([means.get(r, torch.zeros(DIM)) for r in relations]).mean(dim=0)
@@ -39,7 +41,7 @@ def state_by_hand(graph: Graph, entity: int, asked: int, table: torch.Tensor, me
 
 
 @given(graphs(), st.integers(0, LAST_TIME), st.integers(-2, LAST_TIME + 2), st.sampled_from([0.0, 0.1, 0.7, 1.0]))
-def test_unseen_entities_follow_the_update_over_time(graph: Graph, cut: int, asked: int, mu: float):
+def test_unseen_entities_follow_the_update_over_time(graph: Graph, cut: int, query_time: int, mu: float):
     train = graph.facts.before(cut)
     num_entities, relations = graph.vocabulary.num_entities, graph.vocabulary.num_directed_relations
     table = torch.randn(num_entities, DIM, generator=torch.Generator().manual_seed(0))
@@ -50,17 +52,17 @@ def test_unseen_entities_follow_the_update_over_time(graph: Graph, cut: int, ask
     inductive = InductiveTable(table, trained, means, known, History(graph.facts, graph.vocabulary), mu)
     by_hand = means_by_hand(graph, train, table)
     entities = torch.arange(num_entities)
-    rows = inductive.rows(entities, torch.full_like(entities, asked))
-    relation = torch.full_like(entities, asked % relations)
-    shift, applies = inductive.shifted(Queries(entities, relation, torch.full_like(entities, asked)))
+    rows = inductive.rows(entities, torch.full_like(entities, query_time))
+    relation = torch.full_like(entities, query_time % relations)
+    shift, applies = inductive.shifted(Queries(entities, relation, torch.full_like(entities, query_time)))
     for entity in range(num_entities):
         if trained[entity]:
             assert int(rows[entity]) == entity
             assert not bool(applies[entity])
             continue
-        state = state_by_hand(graph, entity, asked, table, by_hand, mu)
+        state = state_by_hand(graph, entity, query_time, table, by_hand, mu)
         torch.testing.assert_close(inductive.table[rows[entity]], state, rtol=1e-4, atol=1e-5)
-        mean = by_hand.get(asked % relations)
+        mean = by_hand.get(query_time % relations)
         assert bool(applies[entity]) == (mean is not None)
         if mean is not None:
             torch.testing.assert_close(shift[entity], mu * state + (1 - mu) * mean, rtol=1e-4, atol=1e-5)

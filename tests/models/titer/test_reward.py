@@ -49,8 +49,8 @@ def test_counts_are_occurrences_of_the_answer_in_the_last_snapshots(graph: Graph
     found = SnapshotCounts.of(graph.facts, graph.vocabulary, num_snapshots)
     appearances = [(entity, t) for s, _, o, t in graph.facts for entity in (s, o)]
     counts, totals = [], []
-    for _, relation, answer, asked in directed_edges(graph.facts, graph.vocabulary):
-        sample = [appearances.count((answer, asked - lag)) for lag in range(1, num_snapshots + 1)]
+    for _, relation, answer, query_time in directed_edges(graph.facts, graph.vocabulary):
+        sample = [appearances.count((answer, query_time - lag)) for lag in range(1, num_snapshots + 1)]
         counts += [((relation * num_snapshots + k) << COUNT_BITS) + n for k, n in enumerate(sample) if n > 0]
         totals += [(relation << 32) + sum(sample)] if sum(sample) else []
     for ours, expected in ((found.counts, counts), (found.totals, totals)):

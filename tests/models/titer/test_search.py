@@ -54,22 +54,22 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=["default", "paper", "unweighted", "static"])
-@given(graph=graphs(max_facts=12), asked=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
+@given(graph=graphs(max_facts=12), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
-def test_a_wide_beam_finds_the_best_of_all_walks(variant: dict, graph: Graph, asked: int, seed: int):
+def test_a_wide_beam_finds_the_best_of_all_walks(variant: dict, graph: Graph, query_time: int, seed: int):
     model = make(graph, num_edges=3, beam_size=1000, **variant)
-    query = one_query(graph, seed, asked)
+    query = one_query(graph, seed, query_time)
     scores = model.score(query, History(graph.facts, graph.vocabulary))[0]
     best = best_by_hand(Agent(model, graph.facts, query).walks())
     for entity in range(graph.vocabulary.num_entities):
         assert float(scores[entity]) == pytest.approx(best.get(entity, -math.inf), abs=1e-4)
 
 
-@given(graph=graphs(max_facts=30), asked=st.integers(0, LAST_TIME))
+@given(graph=graphs(max_facts=30), query_time=st.integers(0, LAST_TIME))
 @torch.no_grad()
-def test_a_narrow_beam_never_scores_higher_than_a_wide_one(graph: Graph, asked: int):
+def test_a_narrow_beam_never_scores_higher_than_a_wide_one(graph: Graph, query_time: int):
     history = History(graph.facts, graph.vocabulary)
-    query = Queries.one(0, 0, asked)
+    query = Queries.one(0, 0, query_time)
     wide = make(graph, num_edges=4, beam_size=500).score(query, history)
     narrow = make(graph, num_edges=4, beam_size=2).score(query, history)
     assert bool((narrow <= wide + 1e-5).all())
@@ -92,12 +92,12 @@ def numbers_of(walk: Walk, vocabulary: Vocabulary) -> list[float]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS[:2], ids=["default", "paper"])
-@given(graph=graphs(max_facts=10), asked=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
+@given(graph=graphs(max_facts=10), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
-def test_explained_paths_have_the_probability_of_the_answer(variant: dict, graph: Graph, asked: int, seed: int):
+def test_explained_paths_have_the_probability_of_the_answer(variant: dict, graph: Graph, query_time: int, seed: int):
     """The evidence is all walks to the answer, by their probabilities, and the best of them is the score."""
     model = make(graph, num_edges=3, beam_size=1000, **variant)
-    history, query = History(graph.facts, graph.vocabulary), one_query(graph, seed, asked)
+    history, query = History(graph.facts, graph.vocabulary), one_query(graph, seed, query_time)
     walks = Agent(model, graph.facts, query).walks()
     scores = model.score(query, history)[0]
     for answer in range(graph.vocabulary.num_entities):
@@ -151,7 +151,7 @@ def test_sampled_walks_are_walks(world_data, monkeypatch: pytest.MonkeyPatch, va
     num_edges_taken = 0
     for i in range(len(queries)):
         agent = Agent(model, facts, queries[i : i + 1])
-        here, time, state = agent.subject, agent.asked, agent.start()
+        here, time, state = agent.subject, agent.query_time, agent.start()
         for hop, (node, choice) in enumerate(taken):
             relation, entity, when = (int(column[i]) for column in node)
             if relation == world_data.vocabulary.self_loop:
@@ -159,7 +159,7 @@ def test_sampled_walks_are_walks(world_data, monkeypatch: pytest.MonkeyPatch, va
             else:
                 num_edges_taken += 1
                 assert (here, relation, entity, when) in known
-                assert when < agent.asked
+                assert when < agent.query_time
                 assert when < time or (when == time and not model.config.strictly_back)
             actions = agent.actions(here, time, first=hop == 0)
             log_pi = agent.decide(state, actions)[0].detach()
