@@ -1,4 +1,4 @@
-"""Whether kernels of our own can be used. Each has a plain version that computes the same."""
+"""Whether Triton kernels can be used. Each kernel has a reference version in torch that computes the same."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -6,5 +6,5 @@ from importlib.util import find_spec
 
 @cache
 def triton_is_installed() -> bool:
-    """Whether kernels for GPUs can be compiled."""
+    """Return whether Triton is installed, which compiles the kernels."""
     return find_spec("triton") is not None

@@ -67,7 +67,7 @@ def dataset() -> Dataset:
 
 
 def make_titer(dataset: Dataset) -> Model:
-    sizes = {"entity_dim": 12, "time_dim": 6, "relation_dim": 10, "state_dim": 14, "hidden_dim": 16}
+    sizes: dict[str, Any] = {"entity_dim": 12, "time_dim": 6, "relation_dim": 10, "state_dim": 14, "hidden_dim": 16}
     model = TITer(dataset.vocabulary, dataset.axis, TITerConfig(**sizes, num_edges=10, num_snapshots=20, dropout=0.1))
     model.prepare(dataset.train, dataset.valid)
     return model
@@ -167,7 +167,7 @@ def test_graphed_steps_with_the_learning_rate_zero_change_nothing(dataset: Datas
 
 @needs_gpu
 @pytest.mark.parametrize("settings", [{"clip_gradient": 0.01}, {"clip_gradient": 0.0}, {"weight_decay": 0.1}])
-def test_graphed_steps_clip_and_decay_like_plain_steps(dataset: Dataset, settings: dict[str, float]):
+def test_graphed_steps_clip_and_decay_like_plain_steps(dataset: Dataset, settings: dict[str, Any]):
     graphed, plain = (stepper_of(kind, dataset, **settings) for kind in (GraphedStepper, Stepper))
     for stepper in (graphed, plain):
         take(stepper, FULL)

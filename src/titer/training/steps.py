@@ -1,4 +1,4 @@
-"""One optimisation step, and the same as a graph of the GPU."""
+"""Optimisation steps: computed directly, or recorded once as a CUDA graph and replayed."""
 
 import torch
 from torch import Tensor, nn
@@ -9,10 +9,11 @@ from titer.models.base import Model
 from titer.training.config import TrainingConfig
 
 WARM_UP_STEPS = 3
+"""Number of optimisation steps that CUDA needs before one is recorded."""
 
 
 class Stepper:
-    """Takes optimisation steps on batches of training questions, and adds up what they report."""
+    """Takes optimisation steps on batches of training queries, and sums up the values that they log."""
 
     def __init__(self, model: Model, queries: Queries, answers: Tensor, history: History, config: TrainingConfig):
         self.model, self.history, self.config = model, history, config
@@ -20,7 +21,7 @@ class Stepper:
         on_gpu = model.device.type == "cuda"
         self.optimiser = torch.optim.Adam(
             [parameter for parameter in model.parameters() if parameter.requires_grad],
-            # A number in a tensor can be changed after a step was recorded as a graph.
+            # A recorded graph reads the learning rate from this tensor, so it can change later.
             lr=torch.tensor(config.learning_rate, device=model.device) if on_gpu else config.learning_rate,
             weight_decay=config.weight_decay,
             fused=on_gpu,
@@ -32,7 +33,7 @@ class Stepper:
         self.count = 0
 
     def set_learning_rate(self, value: float) -> None:
-        """Change the step size from here on."""
+        """Set the learning rate of the following optimisation steps."""
         if value == self.learning_rate:
             return
         self.learning_rate = value
@@ -43,19 +44,16 @@ class Stepper:
                 group["lr"] = value
 
     def step(self, rows: Tensor) -> None:
-        """One step on the questions of the given rows."""
+        """Take one optimisation step on the queries of the given rows."""
         self._compute(rows)
         self.count += 1
 
     def _compute(self, rows: Tensor) -> None:
-        # Phase 1: the loss of the batch.
         result = self.model.training_step(self.queries[rows], self.answers[rows], self.history)
-        # Phase 2: its gradient.
         self.optimiser.zero_grad(set_to_none=True)
         result.loss.backward()
         if self.config.clip_gradient:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_gradient)
-        # Phase 3: the step.
         self.optimiser.step()
         for name, value in {"loss": result.loss, **result.log}.items():
             if name not in self.sums:
@@ -63,7 +61,7 @@ class Stepper:
             self.sums[name] += value.detach()
 
     def averages(self) -> dict[str, float]:
-        """Means of everything reported since the last call."""
+        """Return the means of all values logged since the last call."""
         means = {name: float(total) / max(self.count, 1) for name, total in self.sums.items()}
         for total in self.sums.values():
             total.zero_()
@@ -72,7 +70,7 @@ class Stepper:
 
 
 class GraphedStepper(Stepper):
-    """Records a whole step as a CUDA graph once and replays it: no time is lost between its many small kernels."""
+    """Records an optimisation step as a CUDA graph and replays it, to save the launch time of many small kernels."""
 
     def __init__(self, model: Model, queries: Queries, answers: Tensor, history: History, config: TrainingConfig):
         super().__init__(model, queries, answers, history, config)
@@ -82,14 +80,14 @@ class GraphedStepper(Stepper):
         self.taken = 0
 
     def step(self, rows: Tensor) -> None:
-        """One step; a batch of another size than the recorded one is computed without the graph."""
+        """Take one optimisation step. A batch of another size than the recorded one is computed without the graph."""
         self.count += 1
         if len(rows) != len(self.rows):
-            self._compute(rows)  # which cannot disturb the graph: that has gradients of its own
+            self._compute(rows)  # the graph has gradients of its own, so this does not affect it
             return
         self.rows.copy_(rows)
         if self.taken < WARM_UP_STEPS:
-            # Steps before the recording are real ones too, on a stream of their own as recording demands.
+            # CUDA requires a stream of its own for the steps before a recording; they train the model like all others.
             self.warm_up.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.warm_up):
                 self._compute(self.rows)
@@ -109,7 +107,18 @@ class GraphedStepper(Stepper):
 
 
 def make_stepper(model: Model, queries: Queries, answers: Tensor, history: History, config: TrainingConfig) -> Stepper:
-    """The fastest stepper for a model and where it lives."""
+    """Return the fastest stepper for a model on its device.
+
+    Args:
+        model: The model to train, on the device to train on.
+        queries: All training queries.
+        answers: The true answer to each query.
+        history: The facts of the training split, on the device of the model.
+        config: The settings of the training.
+
+    Returns:
+        A ``GraphedStepper`` on a GPU if the model and the settings allow it, and a ``Stepper`` otherwise.
+    """
     graphed = model.device.type == "cuda" and model.has_static_shapes and config.cuda_graph
     kind = GraphedStepper if graphed else Stepper
     return kind(model, queries, answers, history, config)

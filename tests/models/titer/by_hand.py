@@ -67,7 +67,7 @@ class Agent:
         self.model, self.policy, self.config = model, model.policy, model.config
         self.vocabulary = model.vocabulary
         self.edges = directed_edges(facts, self.vocabulary)
-        self.subject, self.asked = int(query.subject), int(query.time)
+        self.subject, self.query_time = int(query.subject), int(query.time)
         self.e_q = self.policy.node(self.policy.entity[query.subject], torch.zeros(1))
         self.r_q = self.policy.relation[query.relation]
 
@@ -81,7 +81,7 @@ class Agent:
         edges = [
             (r, o, t)
             for s, r, o, t in self.edges
-            if s == entity and t < self.asked and (t < time if self.config.strictly_back else t <= time)
+            if s == entity and t < self.query_time and (t < time if self.config.strictly_back else t <= time)
         ]
         latest = sorted(edges, key=lambda edge: edge[2])[::-1][: self.config.num_edges]
         found = [Action(*edge, column) for column, edge in enumerate(latest)]
@@ -90,7 +90,7 @@ class Agent:
         return [*found, Action(self.vocabulary.self_loop, entity, time, self.config.num_edges)]
 
     def node(self, action: Action) -> Tensor:
-        return self.policy.node(self.policy.entity[[action.object]], torch.tensor([self.asked - action.time]))
+        return self.policy.node(self.policy.entity[[action.object]], torch.tensor([self.query_time - action.time]))
 
     def decide(self, state: PathState, actions: list[Action]) -> tuple[Tensor, Tensor]:
         """Return log π and β of every action."""
@@ -114,7 +114,7 @@ class Agent:
 
     def walks(self) -> list[Walk]:
         """Return every walk that the policy can take."""
-        walks = [(Walk(()), self.subject, self.asked, self.start())]
+        walks = [(Walk(()), self.subject, self.query_time, self.start())]
         for hop in range(self.config.path_length):
             longer = []
             for walk, entity, time, state in walks:

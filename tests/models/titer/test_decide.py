@@ -258,6 +258,7 @@ def test_sampled_dots_kernel_gives_the_products_and_gradients_of_the_reference(w
 
 
 @needs_interpreter
+@pytest.mark.slow
 def test_the_interpreter_runs_the_tests_of_kernels():
     run_interpreted(Path(__file__), "test_kernel or test_sampled_dots_kernel")
 

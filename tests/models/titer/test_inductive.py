@@ -28,9 +28,11 @@ def means_by_hand(graph: Graph, train: Facts, table: torch.Tensor) -> dict[int, 
     return {relation: table[sorted(entities)].mean(dim=0) for relation, entities in members.items()}
 
 
-def state_by_hand(graph: Graph, entity: int, asked: int, table: torch.Tensor, means: dict, mu: float) -> torch.Tensor:
+def state_by_hand(
+    graph: Graph, entity: int, query_time: int, table: torch.Tensor, means: dict, mu: float
+) -> torch.Tensor:
     state = table[entity]
-    edges = [(r, t) for s, r, _, t in directed_edges(graph.facts, graph.vocabulary) if s == entity and t < asked]
+    edges = [(r, t) for s, r, _, t in directed_edges(graph.facts, graph.vocabulary) if s == entity and t < query_time]
     for time in sorted({t for _, t in edges}):
         relations = {r for r, t in edges if t == time}
         mean = torch.stack([means.get(r, torch.zeros(DIM)) for r in relations]).mean(dim=0)
@@ -39,7 +41,7 @@ def state_by_hand(graph: Graph, entity: int, asked: int, table: torch.Tensor, me
 
 
 @given(graphs(), st.integers(0, LAST_TIME), st.integers(-2, LAST_TIME + 2), st.sampled_from([0.0, 0.1, 0.7, 1.0]))
-def test_untrained_entities_follow_the_update_over_time(graph: Graph, cut: int, asked: int, mu: float):
+def test_unseen_entities_follow_the_update_over_time(graph: Graph, cut: int, query_time: int, mu: float):
     train = graph.facts.before(cut)
     num_entities, relations = graph.vocabulary.num_entities, graph.vocabulary.num_directed_relations
     table = torch.randn(num_entities, DIM, generator=torch.Generator().manual_seed(0))
@@ -50,24 +52,24 @@ def test_untrained_entities_follow_the_update_over_time(graph: Graph, cut: int, 
     inductive = InductiveTable(table, trained, means, known, History(graph.facts, graph.vocabulary), mu)
     by_hand = means_by_hand(graph, train, table)
     entities = torch.arange(num_entities)
-    rows = inductive.rows(entities, torch.full_like(entities, asked))
-    relation = torch.full_like(entities, asked % relations)
-    shift, applies = inductive.shifted(Queries(entities, relation, torch.full_like(entities, asked)))
+    rows = inductive.rows(entities, torch.full_like(entities, query_time))
+    relation = torch.full_like(entities, query_time % relations)
+    shift, applies = inductive.shifted(Queries(entities, relation, torch.full_like(entities, query_time)))
     for entity in range(num_entities):
         if trained[entity]:
             assert int(rows[entity]) == entity
             assert not bool(applies[entity])
             continue
-        state = state_by_hand(graph, entity, asked, table, by_hand, mu)
+        state = state_by_hand(graph, entity, query_time, table, by_hand, mu)
         torch.testing.assert_close(inductive.table[rows[entity]], state, rtol=1e-4, atol=1e-5)
-        mean = by_hand.get(asked % relations)
+        mean = by_hand.get(query_time % relations)
         assert bool(applies[entity]) == (mean is not None)
         if mean is not None:
             torch.testing.assert_close(shift[entity], mu * state + (1 - mu) * mean, rtol=1e-4, atol=1e-5)
 
 
 @torch.no_grad()
-def test_nothing_is_left_behind_after_a_question(world_data):
+def test_a_query_leaves_no_state_behind(world_data):
     model = TITer(world_data.vocabulary, world_data.axis, TITerConfig(num_edges=10, beam_size=20)).eval()
     model.prepare(world_data.train, world_data.valid)
     history = History(world_data.facts, world_data.vocabulary)
@@ -81,24 +83,24 @@ def test_nothing_is_left_behind_after_a_question(world_data):
 
 
 @torch.no_grad()
-def test_entities_that_first_appear_in_new_facts_can_be_asked_about(world_data):
-    """A model that was trained on fewer entities answers for one that came later."""
+def test_a_query_may_have_an_entity_of_new_facts_as_its_subject(world_data):
+    """A model that was trained on fewer entities scores queries about an entity that was added later."""
     model = TITer(world_data.vocabulary, world_data.axis, TITerConfig(num_edges=10, beam_size=20)).eval()
     model.prepare(world_data.train, world_data.valid)
-    larger = Vocabulary([*world_data.vocabulary.entities, "Newcomer"], world_data.vocabulary.relations)
+    larger = Vocabulary([*world_data.vocabulary.entities, "Added"], world_data.vocabulary.relations)
     last = int(world_data.facts.time.max())
-    newcomer = larger.num_entities - 1
+    added = larger.num_entities - 1
     history = History(world_data.facts, world_data.vocabulary).including(
-        Facts.from_rows([(newcomer, 0, 3, last + 1)]), larger
+        Facts.from_rows([(added, 0, 3, last + 1)]), larger
     )
     model.vocabulary = larger
-    scores = model.score(Queries.one(newcomer, 1, last + 2), history)[0]
+    scores = model.score(Queries.one(added, 1, last + 2), history)[0]
     assert len(scores) == larger.num_entities
     assert float(scores[3]) > float("-inf")
 
 
 @torch.no_grad()
-def test_the_inductive_mean_changes_forecasts_about_untrained_subjects_only():
+def test_the_inductive_mean_changes_scores_of_unseen_subjects_only():
     rows = [(0, 0, 1, 0), (1, 0, 2, 1), (2, 1, 0, 2), (0, 1, 2, 3), (3, 0, 1, 5), (3, 0, 0, 6), (1, 1, 0, 6)]
     facts, vocabulary = Facts.from_rows(rows), Vocabulary.numbered(4, 2)
     history = History(facts, vocabulary)
@@ -118,7 +120,7 @@ def test_the_inductive_mean_changes_forecasts_about_untrained_subjects_only():
 
 
 class Work(TorchDispatchMode):
-    """Counts the numbers that are computed; a change in place also hands back what it leaves alone."""
+    """Counts the elements of all results. Operations in place do not count: they return the whole tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,12 +133,12 @@ class Work(TorchDispatchMode):
         return made
 
 
-def test_a_busy_newcomer_is_no_more_work_than_its_facts():
+def test_the_work_for_an_unseen_entity_is_linear_in_its_facts():
     vocabulary, table = Vocabulary.numbered(2, 1), torch.ones(1, DIM)
     means, known = torch.ones(2, DIM), torch.ones(2)
 
-    def work(appearances: int) -> int:
-        history = History(Facts.from_rows([(0, 0, 1, time) for time in range(appearances)]), vocabulary)
+    def work(num_times: int) -> int:
+        history = History(Facts.from_rows([(0, 0, 1, time) for time in range(num_times)]), vocabulary)
         with Work() as counter:
             InductiveTable(table, torch.tensor([True]), means, known, history, 0.1)
         return counter.count

@@ -1,4 +1,4 @@
-"""Sampled products against their plain version."""
+"""Sampled products against their reference version."""
 
 import pytest
 import torch
@@ -24,11 +24,11 @@ def test_products_and_gradients_are_those_of_gathered_rows(device, walks, candid
     table = torch.randn(num_rows, dim, generator=generator).to(device).requires_grad_()
     rows = torch.randint(0, num_rows, (walks, candidates), generator=generator).to(device)
     weight = torch.randn(walks, candidates, generator=generator).to(device)
-    ours, plain = sampled_dots(x, table, rows), reference_sampled_dots(x, table, rows)
-    torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-4)
+    ours, reference = sampled_dots(x, table, rows), reference_sampled_dots(x, table, rows)
+    torch.testing.assert_close(ours, reference, rtol=1e-4, atol=1e-4)
     for a, b in zip(
         torch.autograd.grad((ours * weight).sum(), (x, table)),
-        torch.autograd.grad((plain * weight).sum(), (x, table)),
+        torch.autograd.grad((reference * weight).sum(), (x, table)),
         strict=True,
     ):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)

@@ -1,13 +1,18 @@
 """The agent's parts against plain loops over every walk."""
 
+import ast
+import inspect
 import math
+from dataclasses import asdict, fields
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from models.cases import ModelCase
+from models.titer.by_hand import SMALL, Agent, Walk, best_by_hand, make_model
 from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -15,20 +20,12 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.evidence import Edge
+from titer.models.titer import config as config_module
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.model import TITer
-from titer.models.titer.policy import PathState
+from titer.models.titer.walk import Actions, Node
 from titer.training.config import Config
-
-SMALL = {
-    "entity_dim": 6,
-    "time_dim": 4,
-    "relation_dim": 5,
-    "state_dim": 7,
-    "hidden_dim": 8,
-    "num_snapshots": 5,
-    "inductive_mean": False,
-}
 
 
 class TestTITer(ModelCase):
@@ -41,57 +38,11 @@ class TestTITer(ModelCase):
 
 
 def make(graph: Graph, **settings) -> TITer:
-    torch.manual_seed(0)
-    return TITer(graph.vocabulary, TimeAxis(), TITerConfig(**{**SMALL, **settings})).eval()
+    return make_model(graph.vocabulary, **settings)
 
 
-def candidates_by_hand(graph: Graph, entity: int, time: int, asked: int, config: TITerConfig, first: bool):
-    """The latest edges, latest first, then the self-loop."""
-    edges = [
-        (r, o, t)
-        for s, r, o, t in directed_edges(graph.facts, graph.vocabulary)
-        if s == entity and t < asked and (t < time if config.strictly_back else t <= time)
-    ]
-    latest = sorted(edges, key=lambda edge: edge[2])[::-1][: config.num_edges]
-    loop = [] if first and latest and not config.may_stay_at_first else [(graph.vocabulary.self_loop, entity, time)]
-    return latest + loop
-
-
-def walks_by_hand(model: TITer, graph: Graph, query: Queries) -> dict[int, float]:
-    """Every walk of the policy, one after the other; the best log probability of each end."""
-    policy, config = model.policy, model.config
-    asked = int(query.time)
-    e_q = policy.node(policy.entity[query.subject], torch.zeros(1))
-    r_q = policy.relation[query.relation]
-    zero = torch.zeros(1, config.state_dim)
-    start = policy.relation[graph.vocabulary.start][None]
-    h_0 = PathState(*policy.lstm(torch.cat([start, e_q], dim=1), (zero, zero)))
-    walks = [(0.0, int(query.subject), asked, h_0)]
-    for step in range(config.path_length):
-        following = []
-        for log_p, entity, time, state in walks:
-            actions = candidates_by_hand(graph, entity, time, asked, config, step == 0)
-            known = torch.cat([state.h, e_q, r_q], dim=1)
-            hidden = torch.relu(policy.W_1(known))
-            scores = []
-            for r, o, t in actions:
-                e_n = policy.node(policy.entity[[o]], torch.tensor([asked - t]))
-                r_n = policy.relation[[r]]
-                beta = torch.sigmoid(policy.W_beta(torch.cat([known, e_n, r_n], dim=1)))
-                beta = beta if config.weighted_scoring else torch.tensor(0.5)
-                scores.append(beta * (policy.W_e(hidden) * e_n).sum() + (1 - beta) * (policy.W_r(hidden) * r_n).sum())
-            log_pi = torch.log_softmax(torch.cat([s.view(1) for s in scores]), dim=0)
-            for (r, o, t), log_step in zip(actions, log_pi.tolist(), strict=True):
-                e_n = policy.node(policy.entity[[o]], torch.tensor([asked - t]))
-                new = PathState(*policy.lstm(torch.cat([policy.relation[[r]], e_n], dim=1), state))
-                if config.freeze_state_on_self_loop and r == graph.vocabulary.self_loop:
-                    new = state
-                following.append((log_p + log_step, o, t, new))
-        walks = following
-    best: dict[int, float] = {}
-    for log_p, entity, _, _ in walks:
-        best[entity] = max(best.get(entity, -math.inf), log_p)
-    return best
+def one_query(graph: Graph, seed: int, time: int) -> Queries:
+    return Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
 
 
 VARIANTS = [
@@ -103,101 +54,164 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=["default", "paper", "unweighted", "static"])
-@given(graph=graphs(max_facts=12), asked=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
+@given(graph=graphs(max_facts=12), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
-def test_a_wide_beam_finds_the_best_of_all_walks(variant: dict, graph: Graph, asked: int, seed: int):
+def test_a_wide_beam_finds_the_best_of_all_walks(variant: dict, graph: Graph, query_time: int, seed: int):
     model = make(graph, num_edges=3, beam_size=1000, **variant)
-    query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, asked)
+    query = one_query(graph, seed, query_time)
     scores = model.score(query, History(graph.facts, graph.vocabulary))[0]
-    best = walks_by_hand(model, graph, query)
+    best = best_by_hand(Agent(model, graph.facts, query).walks())
     for entity in range(graph.vocabulary.num_entities):
         assert float(scores[entity]) == pytest.approx(best.get(entity, -math.inf), abs=1e-4)
 
 
-@given(graph=graphs(max_facts=30), asked=st.integers(0, LAST_TIME))
+@given(graph=graphs(max_facts=30), query_time=st.integers(0, LAST_TIME))
 @torch.no_grad()
-def test_a_narrow_beam_never_claims_more_than_a_wide_one(graph: Graph, asked: int):
+def test_a_narrow_beam_never_scores_higher_than_a_wide_one(graph: Graph, query_time: int):
     history = History(graph.facts, graph.vocabulary)
-    query = Queries.one(0, 0, asked)
+    query = Queries.one(0, 0, query_time)
     wide = make(graph, num_edges=4, beam_size=500).score(query, history)
     narrow = make(graph, num_edges=4, beam_size=2).score(query, history)
     assert bool((narrow <= wide + 1e-5).all())
 
 
+def path_of(walk: Walk, subject: int, vocabulary: Vocabulary) -> tuple[Edge, ...]:
+    """Return the facts of a walk, without its self-loops."""
+    path, here = [], subject
+    for hop in walk.hops:
+        if hop.action.relation != vocabulary.self_loop:
+            path.append(Edge(here, hop.action.relation, hop.action.object, hop.action.time))
+        here = hop.action.object
+    return tuple(path)
+
+
+def numbers_of(walk: Walk, vocabulary: Vocabulary) -> list[float]:
+    """Return π and β of every fact of a walk, one after the other."""
+    hops = [hop for hop in walk.hops if hop.action.relation != vocabulary.self_loop]
+    return [number for hop in hops for number in (math.exp(hop.log_probability), hop.beta)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS[:2], ids=["default", "paper"])
+@given(graph=graphs(max_facts=10), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
-def test_explained_paths_have_the_probability_of_the_answer(world_data):
-    model = TITer(world_data.vocabulary, world_data.axis, TITerConfig(num_edges=10, beam_size=50)).eval()
-    history = History(world_data.facts, world_data.vocabulary)
-    query = Queries.one(0, 0, 150)
+def test_explained_paths_have_the_probability_of_the_answer(variant: dict, graph: Graph, query_time: int, seed: int):
+    """The evidence is all walks to the answer, by their probabilities, and the best of them is the score."""
+    model = make(graph, num_edges=3, beam_size=1000, **variant)
+    history, query = History(graph.facts, graph.vocabulary), one_query(graph, seed, query_time)
+    walks = Agent(model, graph.facts, query).walks()
     scores = model.score(query, history)[0]
-    answer = int(scores.argmax())
-    evidence = model.explain(query, answer, history)
-    assert evidence
-    for item in evidence:
-        assert len(item.path) == len(item.numbers)
-        for numbers in item.numbers:
-            assert 0 <= numbers["probability"] <= 1
-            assert 0 < numbers["beta"] < 1
+    for answer in range(graph.vocabulary.num_entities):
+        evidence = model.explain(query, answer, history, limit=10_000)
+        to_answer: dict[tuple[Edge, ...], list[Walk]] = {}
+        for walk in walks:
+            if walk.end == answer:
+                to_answer.setdefault(path_of(walk, int(query.subject), graph.vocabulary), []).append(walk)
+        assert {item.path for item in evidence} == set(to_answer)
+        assert len(evidence) == len(to_answer)
+        if not evidence:
+            assert float(scores[answer]) == -math.inf
+            continue
+        best = max(walk.log_probability for same in to_answer.values() for walk in same)
+        assert float(scores[answer]) == pytest.approx(best, abs=1e-4)
+        total = sum(math.exp(walk.log_probability) for same in to_answer.values() for walk in same)
+        for item in evidence:
+            same = to_answer[item.path]
+            assert item.share * total == pytest.approx(sum(math.exp(w.log_probability) for w in same), rel=1e-3)
+            # Where several walks have this path, the numbers are those of the most probable.
+            most = max(walk.log_probability for walk in same)
+            shown = [numbers[name] for numbers in item.numbers for name in ("probability", "beta")]
+            assert any(
+                shown == pytest.approx(numbers_of(walk, graph.vocabulary), abs=1e-4)
+                for walk in same
+                if walk.log_probability > most - 1e-4
+            )
 
 
-def test_sampled_walks_are_walks(world_data):
-    """A rollout only takes edges that exist, back in time, and its probabilities are those of the policy."""
-    torch.manual_seed(0)
-    model = TITer(world_data.vocabulary, world_data.axis, TITerConfig(num_edges=10))
-    history = History(world_data.train, world_data.vocabulary)
-    queries, _ = Queries.from_facts(world_data.train[-200:], world_data.vocabulary)
-    node, log_probability, entropy = model._roll_out(queries, history)
-    assert bool((node.time <= queries.time).all())
-    moved = node.entity != queries.subject
-    assert bool((node.time[moved] < queries.time[moved]).all())
-    assert bool((log_probability <= 0).all())
-    assert bool((entropy >= -1e-5).all())
-    assert bool((entropy <= math.log(11) + 1e-5).all())
+@pytest.mark.parametrize("variant", VARIANTS, ids=["default", "paper", "unweighted", "static"])
+def test_sampled_walks_are_walks(world_data, monkeypatch: pytest.MonkeyPatch, variant: dict):
+    """Every hop is an edge before the query's time, or a self-loop, and has the probability of the policy."""
+    model = make_model(world_data.vocabulary, num_edges=5, **variant)
+    facts = world_data.train
+    queries, _ = Queries.from_facts(facts[-600:], world_data.vocabulary)
+    queries = queries[::60]
+    taken: list[tuple[Node, Tensor]] = []
+    reached = Node.reached
+
+    def record(actions: Actions, choice: Tensor) -> Node:
+        node = reached(actions, choice)
+        taken.append((node, choice))
+        return node
+
+    monkeypatch.setattr(Node, "reached", record)
+    with torch.no_grad():
+        end, log_probability, entropy = model._roll_out(queries, History(facts, world_data.vocabulary))
+    assert len(taken) == model.config.path_length
+    assert all(torch.equal(ours, last) for ours, last in zip(end, taken[-1][0], strict=True))
+    known = set(directed_edges(facts, world_data.vocabulary))
+    num_edges_taken = 0
+    for i in range(len(queries)):
+        agent = Agent(model, facts, queries[i : i + 1])
+        here, time, state = agent.subject, agent.query_time, agent.start()
+        for hop, (node, choice) in enumerate(taken):
+            relation, entity, when = (int(column[i]) for column in node)
+            if relation == world_data.vocabulary.self_loop:
+                assert (entity, when) == (here, time)
+            else:
+                num_edges_taken += 1
+                assert (here, relation, entity, when) in known
+                assert when < agent.query_time
+                assert when < time or (when == time and not model.config.strictly_back)
+            actions = agent.actions(here, time, first=hop == 0)
+            log_pi = agent.decide(state, actions)[0].detach()
+            place = [action.column for action in actions].index(int(choice[i]))
+            assert actions[place][:3] == (relation, entity, when)
+            assert float(log_probability[i, hop]) == pytest.approx(float(log_pi[place]), abs=1e-4)
+            assert float(entropy[i, hop]) == pytest.approx(-float((log_pi.exp() * log_pi).sum()), abs=1e-4)
+            state, here, time = agent.advance(state, actions[place]), entity, when
+    assert num_edges_taken > len(queries)
+
+
+PAPER = {
+    "strictly_back": False,
+    "may_stay_at_first": True,
+    "initialisation": "xavier",
+    "freeze_state_on_self_loop": True,
+    "sampled_reward": True,
+    "entropy_decays_per": "epoch",
+    "baseline": "moving_average",
+}
+
+
+def documented_fields() -> set[str]:
+    """Return the settings that are followed by a docstring."""
+    [settings] = [node for node in ast.parse(inspect.getsource(config_module)).body if isinstance(node, ast.ClassDef)]
+    return {
+        field.target.id
+        for field, doc in zip(settings.body, settings.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant) and isinstance(doc.value.value, str)
+    }
 
 
 def test_presets_differ_only_in_documented_fields():
-    paper = Config.from_dict({"model": {"preset": "paper"}}, "titer").model
-    assert paper.freeze_state_on_self_loop
-    assert not paper.strictly_back
-    assert paper.entropy_decays_per == "epoch"
+    default, paper = (Config.from_dict({"model": table}, "titer").model for table in ({}, {"preset": "paper"}))
+    differences = {name: value for name, value in asdict(paper).items() if value != asdict(default)[name]}
+    assert differences == PAPER
+    assert TITerConfig.PRESETS == {"paper": PAPER}
+    assert documented_fields() == {field.name for field in fields(TITerConfig)}
+    section = (TITer.__doc__ or "").partition("Differences from the publication")[2]
+    assert all(f"``{name}``" in section for name in PAPER)
     mixed = Config.from_dict({"model": {"preset": "paper", "strictly_back": True}}, "titer").model
-    assert mixed.strictly_back
-    assert mixed.freeze_state_on_self_loop
-
-
-def test_reward_is_shaped_by_how_long_ago_the_answer_was_found():
-    from titer.models.titer.walk import Node
-
-    vocabulary = Vocabulary.numbered(3, 1)
-    model = TITer(vocabulary, TimeAxis(), TITerConfig(**{**SMALL, "num_snapshots": 2}))
-    model.alpha.copy_(torch.tensor([[3.0, 1.0], [1.0, 1.0]]))
-    queries = Queries(torch.zeros(4, dtype=torch.int64), torch.zeros(4, dtype=torch.int64), torch.full((4,), 10))
-    node = Node(torch.zeros(4), torch.tensor([1, 1, 1, 2]), torch.tensor([9, 8, 3, 9]))
-    reward = model._reward(node, queries, torch.ones(4, dtype=torch.int64))
-    torch.testing.assert_close(reward, torch.tensor([1.75, 1.25, 1.0, 0.0]))
-    torch.testing.assert_close(model._discounted(reward)[0], 1.75 * torch.tensor([0.95**2, 0.95, 1.0]))
-
-
-def test_a_walk_may_be_measured_against_the_other_walks_of_its_question():
-    config = TITerConfig(**SMALL, baseline="other_walks", num_rollouts=3, path_length=1)
-    model = TITer(Vocabulary.numbered(3, 1), TimeAxis(), config)
-    hard, easy, hopeless = [0.0, 0.0, 1.5], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]
-    advantage = model._advantage(torch.tensor([*hard, *easy, *hopeless])[:, None])
-    torch.testing.assert_close(advantage[:, 0], torch.tensor([-0.75, -0.75, 1.5, *[0.0] * 6]))
-
-
-def test_a_single_walk_has_no_others_to_be_measured_against():
-    with pytest.raises(ConfigError, match="num_rollouts"):
-        TITerConfig(baseline="other_walks")
+    assert asdict(mixed) == {**asdict(default), **PAPER, "strictly_back": True}
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0])
-def test_leaving_out_everything_is_refused(dropout: float):
+def test_a_dropout_outside_its_range_is_rejected(dropout: float):
     with pytest.raises(ConfigError, match=r"model\.dropout"):
         TITerConfig(dropout=dropout)
 
 
-def test_an_entity_without_any_past_answers_with_itself():
+def test_an_entity_without_a_past_has_itself_as_its_only_answer():
     vocabulary = Vocabulary.numbered(3, 1)
     model = TITer(vocabulary, TimeAxis(), TITerConfig(**SMALL)).eval()
     history = History(Facts.from_rows([(0, 0, 1, 0)]), vocabulary)
@@ -207,7 +221,7 @@ def test_an_entity_without_any_past_answers_with_itself():
 
 
 @pytest.mark.parametrize("inductive_mean", [False, True])
-def test_an_entity_that_came_after_training_is_asked_and_answered(inductive_mean: bool):
+def test_an_entity_added_after_training_is_subject_and_answer(inductive_mean: bool):
     graph = Graph(Facts.from_rows([(0, 0, 1, 1)]), Vocabulary.numbered(2, 1))
     model = make(graph, inductive_mean=inductive_mean)
     later = History(graph.facts, graph.vocabulary).including(Facts.from_rows([(0, 0, 2, 2)]), Vocabulary.numbered(3, 1))
@@ -220,7 +234,7 @@ def test_an_entity_that_came_after_training_is_asked_and_answered(inductive_mean
 
 
 @torch.no_grad()
-def test_shares_sum_to_one_also_where_probabilities_are_too_small_for_a_number():
+def test_shares_sum_to_one_where_probabilities_underflow():
     facts = Facts.from_rows([(0, 0, 1, 0), (0, 0, 2, 1), (0, 0, 1, 2), (1, 0, 2, 1), (0, 0, 3, 3), (2, 0, 3, 1)])
     graph, query = Graph(facts, Vocabulary.numbered(4, 1)), Queries.one(0, 0, 5)
     model, history = make(graph), History(facts, graph.vocabulary)

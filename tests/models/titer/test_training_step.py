@@ -70,7 +70,7 @@ class ByHand:
         for walk in range(len(queries) * config.num_rollouts):
             row = walk // config.num_rollouts
             agent = Agent(model, FACTS, queries[row : row + 1])
-            entity, time, state = agent.subject, agent.asked, agent.start()
+            entity, time, state = agent.subject, agent.query_time, agent.start()
             self.log_pi.append([])
             self.entropy.append([])
             for hop in range(config.path_length):
@@ -84,7 +84,7 @@ class ByHand:
                 entity, time = actions[choice].object, actions[choice].time
                 state = agent.advance(state, actions[choice])
             self.hits.append(entity == int(answers[row]))
-            self.rewards.append(self.reward(self.hits[-1], int(queries.relation[row]), agent.asked - time))
+            self.rewards.append(self.reward(self.hits[-1], int(queries.relation[row]), agent.query_time - time))
 
     def reward(self, hit: bool, relation: int, elapsed: int) -> float:
         if not hit:

@@ -1,1 +1,1 @@
-"""TITer, the agent that travels back through history (Sun et al., EMNLP 2021). One idea of the paper per file."""
+"""TITer, an agent that walks back through past facts (Sun et al., EMNLP 2021). Each file has one idea of the paper."""

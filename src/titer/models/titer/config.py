@@ -1,4 +1,4 @@
-"""The settings of TITer. Where the paper's text and what its numbers were made with differ, there is a field."""
+"""Settings of TITer. Where the text of the paper and the code behind its results differ, there is a setting."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,77 +21,83 @@ INITIALISATIONS = ("normal", "xavier")
 
 @dataclass(frozen=True)
 class TITerConfig:
-    """Settings of ``TITer``. The defaults are what does best on validation; ``preset = "paper"`` is the text."""
+    """Settings of ``TITer``.
+
+    The defaults are the values with the best results on validation splits. ``preset = "paper"`` selects what the text
+    of the paper describes.
+    """
 
     # The walk.
     path_length: int = 3
-    """L: how many steps the agent takes."""
+    """L: number of hops of a walk."""
     num_edges: int = 50
-    """N: how many of the latest edges of a node are candidate actions."""
+    """N: maximum number of candidate edges per hop. The latest edges of the node are taken."""
     strictly_back: bool = True
-    """Whether every step must go back in time (t' < t_l), or may stay at the time of its node (t' ≤ t_l)."""
+    """Whether every hop must go back in time (t' < t_l), or may also use facts of the node's own time (t' ≤ t_l)."""
     may_stay_at_first: bool = False
-    """Whether the first step may be a self-loop also where the subject has a past."""
+    """Whether the first hop may be a self-loop although the subject has past facts."""
 
     # The policy.
     entity_dim: int = 80
-    """d_e: size of an entity's static part."""
+    """d_e: size of the static part of an entity's representation."""
     time_dim: int = 20
-    """d_t: size of Φ(Δt)."""
+    """d_t: size of the relative time encoding Φ(Δt)."""
     relation_dim: int = 100
-    """d_r: size of a relation's embedding."""
+    """d_r: size of a relation embedding."""
     state_dim: int = 100
-    """Size of the path encoder's state."""
+    """Size of the state of the path encoder."""
     hidden_dim: int = 100
-    """Size of the layer between state and action scores."""
+    """Size of the hidden layer between the state and the action scores."""
     relative_time: bool = True
-    """Whether a node has a relative time encoding; without it all of its embedding is static (an ablation)."""
+    """Whether a node has a relative time encoding. Without it, the whole representation is static (an ablation)."""
     time_activation: str = "cos"
-    """σ in Φ(Δt) = σ(w Δt + b): cos, sigmoid, tanh or relu."""
+    """σ in Φ(Δt) = σ(w Δt + b): ``cos``, ``sigmoid``, ``tanh`` or ``relu``."""
     time_scale: float = 1.0
-    """Δt of one step, as Φ sees it."""
+    """Factor that converts a number of time steps to Δt."""
     weighted_scoring: bool = True
-    """Whether β weighs node against edge scores; without it β is 0.5 (an ablation)."""
+    """Whether β weights node scores against edge scores. Without it, β is 0.5 (an ablation)."""
     initialisation: str = "normal"
-    """How weights begin: embeddings from a standard normal distribution and the rest as torch does, or all xavier."""
+    """Initial weights. ``normal``: standard normal embeddings, and the defaults of torch for all other weights.
+    ``xavier``: Xavier uniform for all of them."""
     freeze_state_on_self_loop: bool = False
-    """Whether the path encoder keeps its state when the last action was a self-loop."""
+    """Whether a self-loop leaves the state of the path encoder unchanged."""
 
     dropout: float = 0.0
-    """Share of the path encoder's inputs and of the hidden layer that is left out in training."""
+    """Dropout rate of the path encoder's inputs and of the hidden layer."""
 
     # The reward.
     shaped_reward: bool = True
-    """Whether a hit is worth 1 + p_Δt or just 1."""
+    """Whether the reward of a hit is 1 + p_Δt, or 1."""
     num_snapshots: int = 300
-    """K: how many snapshots back the Dirichlet distributions reach."""
+    """K: number of time steps before the query that the Dirichlet distributions cover."""
     sampled_reward: bool = False
-    """Whether p is drawn from Dirichlet(α) for every batch, or is its mean."""
+    """Whether p is sampled from Dirichlet(α) for every batch, or is the mean of the distribution."""
     leave_one_out: bool = False
-    """Whether α maximises the leave-one-out likelihood."""
+    """Whether α maximises the leave-one-out likelihood instead of the likelihood."""
 
     # REINFORCE.
     discount: float = 0.95
-    """γ."""
+    """γ: factor of the reward for each hop between an action and the end of its walk."""
     num_rollouts: int = 1
-    """Walks drawn for a question in training."""
+    """Number of walks sampled for each training query."""
     entropy_weight: float = 0.01
-    """What the entropy of the policy counts at the beginning of training."""
+    """Weight of the policy's entropy in the loss at the beginning of training."""
     entropy_decay: float = 0.9
-    """What the entropy weight is multiplied by."""
+    """Factor by which the entropy weight decays."""
     entropy_decays_per: str = "batch"
-    """How often: batch or epoch."""
+    """When the entropy weight decays: after every ``batch``, or after every ``epoch``."""
     baseline: str = "standardised"
-    """What makes returns comparable: their batch mean and deviation, a moving average that is taken off, or the mean
-    of the question's other walks, so that a rare success is not measured against what easy questions bring."""
+    """How returns become advantages. ``standardised``: subtract the mean of the batch and divide by its standard
+    deviation. ``moving_average``: subtract a moving average over batches. ``other_walks``: subtract the mean return of
+    the other walks of the same query, so that a rare hit is not compared with the returns of easy queries."""
 
     # The search.
     beam_size: int = 100
-    """How many paths are kept after each step at test time."""
+    """Number of paths that beam search keeps after each hop."""
     inductive_mean: bool = True
-    """Whether entities that were never trained are represented by the inductive mean."""
+    """Whether the inductive mean represents unseen entities."""
     mu: float = 0.1
-    """μ: how much of an untrained entity's representation is kept when new facts, or a question, speak of it."""
+    """μ: share of an unseen entity's representation that remains after an update by new facts or by a query."""
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {
@@ -117,9 +123,9 @@ class TITerConfig:
         check_one_of(self, "entropy_decays_per", PERIODS)
         check_one_of(self, "initialisation", INITIALISATIONS)
         if self.baseline == "other_walks" and self.num_rollouts < 2:
-            raise ConfigError("model.baseline other_walks needs model.num_rollouts to be at least 2")
+            raise ConfigError("model.baseline other_walks requires model.num_rollouts of at least 2")
 
     @property
     def node_dim(self) -> int:
-        """Size of a node's representation, [e; Φ(Δt)]."""
+        """Size of the representation of a node, [e; Φ(Δt)]."""
         return self.entity_dim + self.time_dim

@@ -1,6 +1,6 @@
-"""One decision of the agent: score the candidate actions, draw one of them (section 3.3 of the paper).
+"""One decision of the agent: score the candidate actions and sample one (section 3.3 of the paper).
 
-The arithmetic of weighted action scoring, apart from the network that feeds it:
+This is the arithmetic of weighted action scoring, separate from the network that computes its inputs:
 
     β_n = sigmoid(g + ⟨w_e, e_n⟩ + ⟨w_r, r_n⟩ + ⟨w_t, Φ_n⟩)
     φ_n = β_n (⟨ẽ_e, e_n⟩ + ⟨ẽ_t, Φ_n⟩) + (1 - β_n) ⟨r̃, r_n⟩
@@ -18,11 +18,11 @@ from titer.kernels import triton_is_installed
 from titer.models.titer.sampled import sampled_dots
 
 MAX_FUSED_ACTIONS = 128
-"""A kernel holds all actions of a walk at once."""
+"""Maximum number of actions for the kernel, which holds all actions of a walk at once."""
 
 
 class Candidates(NamedTuple):
-    """Which rows of which table belong to the candidate actions of each walk."""
+    """The candidate actions of each walk, as rows of the tables in ``Scoring``."""
 
     rows: Tensor  # (walks, actions) of the entity table
     relations: Tensor  # (walks, actions)
@@ -31,11 +31,11 @@ class Candidates(NamedTuple):
 
 
 class Scoring(NamedTuple):
-    """Everything that enters the scores."""
+    """All inputs of the scores."""
 
     e_tilde: Tensor  # (walks, entity_dim + time_dim)
     r_tilde: Tensor  # (walks, relation_dim)
-    gate: Tensor  # (walks,) g, the state's and the question's share of β
+    gate: Tensor  # (walks,) g, the terms of β from the state and the query
     entity: Tensor  # (rows, entity_dim)
     relation: Tensor  # (relations, relation_dim)
     encoding: Tensor  # (lags, time_dim) Φ of every lag
@@ -45,14 +45,14 @@ class Scoring(NamedTuple):
 
 
 class ActionScores(NamedTuple):
-    """Scores φ of candidate actions, -inf where there is none, and the weight β of each."""
+    """Scores φ of candidate actions, -inf where there is no action, and their weights β."""
 
     phi: Tensor  # (walks, actions)
     beta: Tensor  # (walks, actions)
 
 
 class Decision(NamedTuple):
-    """What was drawn."""
+    """The sampled action of each walk."""
 
     choice: Tensor  # (walks,)
     log_probability: Tensor  # (walks,) log π(choice)
@@ -60,7 +60,7 @@ class Decision(NamedTuple):
 
 
 def score_actions(candidates: Candidates, scoring: Scoring, *, weighted: bool) -> ActionScores:
-    """φ and β of every candidate; without weights β is 0.5."""
+    """Return φ and β of every candidate. If not ``weighted``, β is 0.5."""
     size = scoring.entity.shape[1]
     of_node = sampled_dots(scoring.e_tilde[:, :size], scoring.entity, candidates.rows)
     of_edge = sampled_dots(scoring.r_tilde, scoring.relation, candidates.relations)
@@ -94,7 +94,19 @@ def reference_decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *,
 
 
 def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
-    """The same, in one kernel where that can be had."""
+    """Draw an action of each walk from π = softmax(φ).
+
+    Uses a fused kernel where one applies, and ``reference_decide`` otherwise.
+
+    Args:
+        candidates: The actions to choose from.
+        scoring: The inputs of their scores.
+        noise: Independent Gumbel noise. Shape ``(walks, actions)``.
+        weighted: Whether β weights node scores against edge scores; otherwise β is 0.5.
+
+    Returns:
+        The choices, differentiable in their log probabilities and entropies.
+    """
     if not (
         noise.is_cuda and noise.shape[1] <= MAX_FUSED_ACTIONS and scoring.encoding.shape[1] and triton_is_installed()
     ):
@@ -105,10 +117,10 @@ def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted:
 
 
 def gumbel_noise(like: Tensor) -> Tensor:
-    """-log(-log(u)), u uniform."""
+    """Return independent samples of -log(-log(u)), u uniform, in the shape of ``like``."""
     return -torch.log(-torch.log(torch.rand_like(like, dtype=torch.float32).clamp(1e-20, 1 - 1e-7)))
 
 
 def _pick(values: Tensor, places: Tensor) -> Tensor:
-    """values[places], with a gradient that adds up without sorting."""
+    """Return ``values[places]``, with a gradient that is computed without sorting."""
     return values.index_select(0, places.flatten()).view(places.shape)

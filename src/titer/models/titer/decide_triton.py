@@ -1,10 +1,10 @@
-"""Scoring, softmax and sampling of one step of many walks as one Triton kernel, and its gradient as another.
+"""Scoring, softmax and sampling of one hop as a Triton kernel, and its gradient as another.
 
-Computes what ``decide.reference_decide`` computes, without writing scores, probabilities or anything else of size
-(walks, actions) to memory. One program looks after one walk.
+The kernels compute the same as ``decide.reference_decide`` without writing scores, probabilities or anything else of
+size (walks, actions) to memory. One program handles one walk. ``grad_`` marks the gradient of a value.
 """
 # pyright: reportMissingImports=false, reportIndexIssue=false
-# ruff: noqa: N803 - Triton's constants are written in capitals
+# ruff: noqa: N803 - constants of Triton kernels are in capitals
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from torch import Tensor
 
 @triton.jit
 def _part(x, weight, table, index, dim, inside, exists, SIZE: tl.constexpr):
-    """Rows of a table, their products with the walk's own vector, and with the gate's."""
+    """Return rows of a table, and their products with the vector of the walk and with the vector of the gate."""
     rows = tl.load(table + index[:, None] * SIZE + dim[None, :], mask=exists[:, None] & inside[None, :], other=0.0)
     return rows, tl.sum(rows * x[None, :], axis=1), tl.sum(rows * weight[None, :], axis=1)
 
@@ -62,22 +62,22 @@ def _forward_kernel(
 
 @triton.jit
 def _backward_part(
-    rows, x, weight, of_dot, of_gate, of_table, of_weight, index, dim, inside, exists, SIZE: tl.constexpr
+    rows, x, weight, grad_dot, grad_gate, grad_table, grad_weight, index, dim, inside, exists, SIZE: tl.constexpr
 ):
-    """Give the gradients of two products on: to the table's rows, to the gate's vector, and back to the walk's own."""
-    change = of_dot[:, None] * x[None, :] + of_gate[:, None] * weight[None, :]
-    keep = (exists & ((of_dot != 0) | (of_gate != 0)))[:, None] & inside[None, :]
-    tl.atomic_add(of_table + index[:, None] * SIZE + dim[None, :], change, mask=keep, sem="relaxed")
-    tl.atomic_add(of_weight + dim, tl.sum(rows * of_gate[:, None], axis=0), mask=inside, sem="relaxed")
-    return tl.sum(rows * of_dot[:, None], axis=0)
+    """Add the gradients of two products to those of the table and the gate; return that of the walk's vector."""
+    change = grad_dot[:, None] * x[None, :] + grad_gate[:, None] * weight[None, :]
+    keep = (exists & ((grad_dot != 0) | (grad_gate != 0)))[:, None] & inside[None, :]
+    tl.atomic_add(grad_table + index[:, None] * SIZE + dim[None, :], change, mask=keep, sem="relaxed")
+    tl.atomic_add(grad_weight + dim, tl.sum(rows * grad_gate[:, None], axis=0), mask=inside, sem="relaxed")
+    return tl.sum(rows * grad_dot[:, None], axis=0)
 
 
 @triton.jit
 def _backward_kernel(
     e_tilde, r_tilde, gate_state, entity, relation, encoding, gate_entity, gate_relation, gate_time,
-    rows, relations, lags, mask, choice, of_log, of_entropy,
-    of_e_tilde, of_r_tilde, of_gate_state, of_entity, of_relation, of_encoding,
-    of_gate_entity, of_gate_relation, of_gate_time, num_actions,
+    rows, relations, lags, mask, choice, grad_log, grad_entropy,
+    grad_e_tilde, grad_r_tilde, grad_gate_state, grad_entity, grad_relation, grad_encoding,
+    grad_gate_entity, grad_gate_relation, grad_gate_time, num_actions,
     ENTITY: tl.constexpr, RELATION: tl.constexpr, TIME: tl.constexpr, WEIGHTED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_T: tl.constexpr, ACTIONS: tl.constexpr,
 ):  # fmt: skip
@@ -109,24 +109,28 @@ def _backward_kernel(
     finite = tl.where(allowed, log_pi, 0.0)
     entropy = -tl.sum(pi * finite, axis=0)
     chosen = tl.where(action == tl.load(choice + walk), 1.0, 0.0)
-    of_phi = tl.load(of_log + walk) * (chosen - pi) - tl.load(of_entropy + walk) * pi * (finite + entropy)
-    of_phi = tl.where(allowed, of_phi, 0.0)
-    of_node = of_phi * beta
-    of_edge = of_phi * (1 - beta)
-    of_gate = of_phi * (node - edge) * beta * (1 - beta) if WEIGHTED else of_phi * 0
-    tl.store(of_gate_state + walk, tl.sum(of_gate, axis=0))
-    of_x = _backward_part(rows_e, x_e, w_e, of_node, of_gate, of_entity, of_gate_entity, row, e, in_e, exists, ENTITY)
-    tl.store(of_e_tilde + walk * (ENTITY + TIME) + e, of_x, mask=in_e)
-    of_x = _backward_part(rows_t, x_t, w_t, of_node, of_gate, of_encoding, of_gate_time, lag, t, in_t, exists, TIME)
-    tl.store(of_e_tilde + walk * (ENTITY + TIME) + ENTITY + t, of_x, mask=in_t)
-    of_x = _backward_part(
-        rows_r, x_r, w_r, of_edge, of_gate, of_relation, of_gate_relation, index, r, in_r, exists, RELATION
+    grad_phi = tl.load(grad_log + walk) * (chosen - pi) - tl.load(grad_entropy + walk) * pi * (finite + entropy)
+    grad_phi = tl.where(allowed, grad_phi, 0.0)
+    grad_node = grad_phi * beta
+    grad_edge = grad_phi * (1 - beta)
+    grad_gate = grad_phi * (node - edge) * beta * (1 - beta) if WEIGHTED else grad_phi * 0
+    tl.store(grad_gate_state + walk, tl.sum(grad_gate, axis=0))
+    grad_x = _backward_part(
+        rows_e, x_e, w_e, grad_node, grad_gate, grad_entity, grad_gate_entity, row, e, in_e, exists, ENTITY
     )
-    tl.store(of_r_tilde + walk * RELATION + r, of_x, mask=in_r)
+    tl.store(grad_e_tilde + walk * (ENTITY + TIME) + e, grad_x, mask=in_e)
+    grad_x = _backward_part(
+        rows_t, x_t, w_t, grad_node, grad_gate, grad_encoding, grad_gate_time, lag, t, in_t, exists, TIME
+    )
+    tl.store(grad_e_tilde + walk * (ENTITY + TIME) + ENTITY + t, grad_x, mask=in_t)
+    grad_x = _backward_part(
+        rows_r, x_r, w_r, grad_edge, grad_gate, grad_relation, grad_gate_relation, index, r, in_r, exists, RELATION
+    )
+    tl.store(grad_r_tilde + walk * RELATION + r, grad_x, mask=in_r)
 
 
 class _Decide(torch.autograd.Function):
-    """(choice, log π of the choice, entropy) of every walk."""
+    """The choice, its log π, and the entropy of every walk."""
 
     @staticmethod
     def forward(
@@ -167,18 +171,18 @@ class _Decide(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         rows, relations, lags, mask, choice, *parts = ctx.saved_tensors
-        of_log, of_entropy = (gradient.contiguous() for gradient in gradients[1:])
-        # What belongs to a walk is written once; what belongs to a table or a weight is added up.
-        of_parts = [torch.empty_like(part) for part in parts[:3]] + [torch.zeros_like(part) for part in parts[3:]]
+        grad_log, grad_entropy = (gradient.contiguous() for gradient in gradients[1:])
+        # Each program writes the gradients of its own walk; those of tables and weights are sums over all walks.
+        grad_parts = [torch.empty_like(part) for part in parts[:3]] + [torch.zeros_like(part) for part in parts[3:]]
         _backward_kernel[(len(rows),)](
-            *parts, rows, relations, lags, mask, choice, of_log, of_entropy, *of_parts, rows.shape[1],
+            *parts, rows, relations, lags, mask, choice, grad_log, grad_entropy, *grad_parts, rows.shape[1],
             **ctx.constants, num_warps=8,
         )  # fmt: skip
-        return None, None, None, None, None, None, *of_parts
+        return None, None, None, None, None, None, *grad_parts
 
 
 def decide(
     weighted: bool, rows: Tensor, relations: Tensor, lags: Tensor, mask: Tensor, noise: Tensor, *parts: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """See ``decide.reference_decide``; everything on a GPU."""
+    """Return what ``decide.reference_decide`` returns, for tensors on a GPU."""
     return _Decide.apply(weighted, rows, relations, lags, mask, noise, *parts)  # type: ignore[return-value]

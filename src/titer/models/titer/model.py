@@ -1,4 +1,4 @@
-"""TITer: everything together behind the common base."""
+"""The model TITer: training by REINFORCE, scoring by beam search, and evidence."""
 
 import math
 
@@ -28,11 +28,96 @@ from titer.models.titer.walk import Node, candidate_actions
 
 @register
 class TITer(Model):
-    """An agent that starts at the question's subject and travels back through history, from fact to fact.
+    r"""An agent that walks from the subject of a query back through past facts to the answer.
 
-    Haohai Sun, Jialun Zhong, Yunpu Ma, Zhen Han, Kun He: "TimeTraveler: Reinforcement Learning for Temporal Knowledge
-    Graph Forecasting", EMNLP 2021. Trained by REINFORCE with a reward that knows how long ago answers are usually
-    found; at test time the best of many walks that end at an entity is its score.
+    At a node \((e_l, t_l)\) the agent chooses among the N latest facts of \(e_l\) before \(t_l\) and a self-loop. The
+    entity that it has reached after L hops is its answer. The policy is trained by REINFORCE. The score of an entity is
+    the log probability of the best path to it that beam search finds.
+
+    Formula:
+        Relative time encoding: the representation of a node has a static part, and a part that depends on the distance
+        to the query time.
+
+        $$
+        \mathbf{e}_i^t = [\mathbf{e}_i; \Phi(t_q - t)], \qquad
+        \Phi(\Delta t) = \sigma(\mathbf{w}\Delta t + \mathbf{b})
+        $$
+
+        Policy: an LSTM encodes the path, and each candidate action \(a_n = (r_n, e_n, t_n)\) has a score as a node and
+        a score as an edge.
+
+        $$
+        \begin{aligned}
+        \mathbf{h}_l &= \mathrm{LSTM}(\mathbf{h}_{l-1}, [\mathbf{r}_l; \mathbf{e}_l^{t_l}]) \\
+        \mathbf{z} &= \mathrm{ReLU}(\mathbf{W}_1[\mathbf{h}_l; \mathbf{e}_q^{t_q}; \mathbf{r}_q]), \qquad
+        \tilde{\mathbf{e}} = \mathbf{W}_e\,\mathbf{z}, \qquad \tilde{\mathbf{r}} = \mathbf{W}_r\,\mathbf{z} \\
+        \beta_n &= \mathrm{sigmoid}(\mathbf{W}_\beta[\mathbf{h}_l; \mathbf{e}_q^{t_q}; \mathbf{r}_q;
+        \mathbf{e}_n^{t_n}; \mathbf{r}_n]) \\
+        \phi_n &= \beta_n \langle\tilde{\mathbf{e}}, \mathbf{e}_n^{t_n}\rangle
+        + (1 - \beta_n) \langle\tilde{\mathbf{r}}, \mathbf{r}_n\rangle, \qquad
+        \pi(a_n \mid s_l) = \mathrm{softmax}_n(\phi_n)
+        \end{aligned}
+        $$
+
+        Time-shaped reward: a walk that ends at the answer gets a larger reward if it found the answer at a distance in
+        time that is usual for the relation.
+
+        $$
+        \tilde{R}(s_L) = (1 + p_{\Delta t_L})\,\mathbb{1}\{e_L = e_{gt}\}, \qquad
+        (p_1, \ldots, p_K) \sim \mathrm{Dirichlet}(\alpha_{r_q}), \qquad \Delta t_L = t_q - t_L
+        $$
+
+        Inductive mean: an unseen entity is represented by the means of the trained entities with its relations. The
+        representation changes at every time with facts of the entity. As the subject of a query, it is also shifted
+        towards the mean of the query's relation.
+
+        $$
+        \begin{aligned}
+        \bar{\mathbf{e}}^r &= \frac{1}{|E_r|}\sum_{e' \in E_r} \mathbf{e}', \qquad
+        \mathbf{e}_t = \mu\,\mathbf{e}_{t-1} + (1 - \mu)\,\frac{1}{|R_t(e)|}\sum_{r \in R_t(e)} \bar{\mathbf{e}}^r \\
+        \mathbf{e}_{q,t_q,r_q} &= \mu\,\mathbf{e}_{q,t_q} + (1 - \mu)\,\bar{\mathbf{e}}^{r_q}
+        \end{aligned}
+        $$
+
+    Reference:
+        Sun, Zhong, Ma, Han and He, "TimeTraveler: Reinforcement Learning for Temporal Knowledge Graph Forecasting",
+        EMNLP 2021.
+
+    Differences from the publication:
+        The default settings are not those of the text. ``preset = "paper"`` selects the text:
+
+        - ``strictly_back``: facts of a node's own time are candidates too. The released code goes strictly back in
+          time on a GPU, as the default does.
+        - ``may_stay_at_first``: the first hop may be a self-loop although the subject has past facts.
+        - ``initialisation``: all weights have Xavier's initialisation.
+        - ``freeze_state_on_self_loop``: a self-loop leaves the state of the path encoder unchanged. The released code
+          never freezes it.
+        - ``sampled_reward``: p is sampled; by default it is the mean of its distribution.
+        - ``entropy_decays_per``: the entropy weight decays after every epoch. The released code, like the default,
+          decays it after every batch.
+        - ``baseline``: a moving average of the returns. In the released code the baseline stays 0 (Λ = 0).
+
+        With this preset, the MRR on ICEWS14 is below that of the paper; ``benchmarks/RESULTS.md`` has both. The
+        configurations for the benchmarks were tuned on the validation splits. Some have dropout, other entropy weights
+        and weight decays, or a falling learning rate, and training keeps the best epoch on the validation split. The
+        authors train with a constant learning rate and without dropout, and keep the last checkpoint.
+
+        These differences do not depend on settings:
+
+        - A node has N candidate edges besides the self-loop. The released code has N - 1.
+        - The facts of one time step are in the opposite order, so that different facts are cut off after N.
+        - \(r_0\) is a relation of its own, as in the text. The released code uses the relation of the self-loop.
+        - One sample of p serves a whole batch. The authors draw one for each walk.
+        - The moving average is not followed by a standardisation of the returns. It is in the code of MINERVA, to which
+          the text refers for its baseline.
+        - \(\alpha\) maximises the Pólya likelihood of the counts, by the fixed-point iteration of the paper. The
+          released code fits the counts as if they were proportions.
+        - The representations of unseen entities also follow the facts of the validation split, and never facts at or
+          after the time of the query. The released code passes over the test split twice, and so uses later facts; nor
+          does it undo the shift by the query's relation.
+        - Relations without trained entities count as zero vectors in the inductive mean.
+        - The shares of evidence are a softmax over all paths to the answer in the beam. The score is that of the best
+          path alone.
     """
 
     name = "titer"
@@ -54,13 +139,13 @@ class TITer(Model):
 
     alpha: Tensor  # (num_directed_relations, K)
     trained: Tensor  # (num_entities,)
-    member_entity: Tensor  # (pairs,) who belongs to E_r …
-    member_relation: Tensor  # (pairs,) … and which r
+    member_entity: Tensor  # (pairs,) a member of E_r …
+    member_relation: Tensor  # (pairs,) … and its r
     entropy_weight: Tensor
     average_return: Tensor
 
     def prepare(self, train: Facts, valid: Facts) -> None:
-        """Estimate the Dirichlet distributions, and note who appears in training, and with which relations."""
+        """Estimate the Dirichlet distributions, and record the trained entities and their relations."""
         if self.config.shaped_reward:
             samples = SnapshotCounts.of(train, self.vocabulary, self.config.num_snapshots)
             self.alpha.copy_(estimate_alpha(samples, leave_one_out=self.config.leave_one_out))
@@ -69,16 +154,16 @@ class TITer(Model):
 
     @property
     def hops_per_query(self) -> int:
-        """L steps of every walk."""
+        """Number of hops of all walks of a query: L for each."""
         return self.config.path_length * self.config.num_rollouts
 
     def begin_epoch(self, epoch: int) -> None:
-        """Let the entropy bonus fade."""
+        """Set the entropy weight of the epoch."""
         if self.config.entropy_decays_per == "epoch":
             self.entropy_weight.fill_(self.config.entropy_weight * self.config.entropy_decay ** (epoch - 1))
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
-        """REINFORCE on one walk, or several, for every question."""
+        """Compute the loss of REINFORCE for one or several sampled walks per query."""
         if self.config.num_rollouts > 1:
             queries = queries[
                 torch.arange(len(queries), device=answers.device).repeat_interleave(self.config.num_rollouts)
@@ -95,25 +180,25 @@ class TITer(Model):
         return StepResult(loss, {"reward": reward.mean(), "hit": hit, "entropy": entropy.mean().detach()})
 
     def _roll_out(self, queries: Queries, history: History) -> tuple[Node, Tensor, Tensor]:
-        """Sample a walk for every question: its end, and log π(a_l | s_l) and the policy's entropy at every step."""
-        policy, asked = self.policy, queries.time
+        """Sample a walk for every query; return its end, and log π(a_l | s_l) and the entropy of π for every hop."""
+        policy, query_time = self.policy, queries.time
         table = policy.entity
-        question = policy.question(table.index_select(0, queries.subject), queries.relation)
-        state = policy.begin(question)
-        node = Node(torch.full_like(queries.subject, policy.start), queries.subject, asked)
+        context = policy.query_context(table.index_select(0, queries.subject), queries.relation)
+        state = policy.begin(context)
+        node = Node(torch.full_like(queries.subject, policy.start), queries.subject, query_time)
         num_lags = min(history.num_steps, MAX_LAGS)
         encoding = policy.encodings(num_lags)
         decisions: list[Decision] = []
-        for step in range(self.config.path_length):
-            if step:
+        for hop in range(self.config.path_length):
+            if hop:
                 static = table.index_select(0, node.entity)
                 stays = node.relation == self.vocabulary.self_loop
-                state = policy.advance(state, node.relation, static, asked - node.time, stays)
-            actions = candidate_actions(history, node.entity, node.time, asked, self.config, first=step == 0)
+                state = policy.advance(state, node.relation, static, query_time - node.time, stays)
+            actions = candidate_actions(history, node.entity, node.time, query_time, self.config, first=hop == 0)
             rows = actions.object.clamp(max=self.vocabulary.num_entities - 1)
             decision = decide(
-                policy.candidates(actions, rows, asked, num_lags),
-                policy.scoring(state, question, table, encoding),
+                policy.candidates(actions, rows, query_time, num_lags),
+                policy.scoring(state, context, table, encoding),
                 gumbel_noise(actions.mask),
                 weighted=self.config.weighted_scoring,
             )
@@ -123,7 +208,7 @@ class TITer(Model):
         return node, log_probability, torch.stack([decision.entropy for decision in decisions], dim=1)
 
     def _reward(self, node: Node, queries: Queries, answers: Tensor) -> Tensor:
-        """R̃(s_L) = (1 + p_Δt) · 1{e_L = e_gt}. (walks,)"""
+        """Return R̃(s_L) = (1 + p_Δt) · 1{e_L = e_gt}. (walks,)"""
         hit = (node.entity == answers).float()
         if not self.config.shaped_reward:
             return hit
@@ -135,15 +220,16 @@ class TITer(Model):
         return hit * (1 + torch.where(inside, gain, 0.0))
 
     def _discounted(self, reward: Tensor) -> Tensor:
-        """The reward comes at the end; a step that lies n steps before it is worth γ^n of it. (walks, L)"""
+        """Return the return of every hop: γ^n times the reward, n hops before the end. (walks, L)"""
         before_end = torch.arange(self.config.path_length - 1, -1, -1, device=reward.device)
         return reward[:, None] * self.config.discount**before_end
 
     def _advantage(self, returns: Tensor) -> Tensor:
+        """Return returns less their baseline, and update the moving average if that is the baseline. (walks, L)"""
         if self.config.baseline == "standardised":
             return (returns - returns.mean()) / (returns.std() + 1e-6)
         if self.config.baseline == "other_walks":
-            walks = returns.unflatten(0, (-1, self.config.num_rollouts))  # (questions, rollouts, L)
+            walks = returns.unflatten(0, (-1, self.config.num_rollouts))  # (queries, rollouts, L)
             others = (walks.sum(dim=1, keepdim=True) - walks) / (self.config.num_rollouts - 1)
             return (walks - others).flatten(0, 1)
         advantage = returns - self.average_return
@@ -151,7 +237,7 @@ class TITer(Model):
         return advantage
 
     def score(self, queries: Queries, history: History) -> Tensor:
-        """log probability of the best path to every entity. (queries, num_entities)"""
+        """Score every entity by the log probability of the best path to it. (queries, num_entities)"""
         scores = best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
         return mask_unseen(scores, queries, self.vocabulary.num_entities, history)
 
@@ -160,12 +246,12 @@ class TITer(Model):
         return beam_search(self.policy, queries, history, representation)
 
     def _static(self, history: History) -> Tensor:
-        """The trained embeddings, and nothing for entities that came after training. (entities, static_dim)"""
+        """Return the trained embeddings, and zeros for entities added after training. (entities, static_dim)"""
         later = history.vocabulary.num_entities - len(self.policy.entity)
         return nn.functional.pad(self.policy.entity, (0, 0, 0, later)) if later else self.policy.entity
 
     def _inductive_table(self, history: History) -> InductiveTable | None:
-        """Built once for a history and the weights of the moment, then used again."""
+        """Return the representations of unseen entities, cached until the history or a weight changes."""
         if not self.config.inductive_mean:
             return None
 
@@ -178,41 +264,41 @@ class TITer(Model):
         return self._inductive(self, history, make)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        """The paths that end at the answer, most probable first, with π and β of every step."""
-        steps = self._search(query, history)
-        last = steps[-1]
+        """Return the paths to the answer that beam search finds, most probable first, with π and β of every hop."""
+        expansions = self._search(query, history)
+        last = expansions[-1]
         ends = last.actions.object.view(-1)
         total = last.log_probability.reshape(-1)
         found = torch.nonzero((ends == answer) & (total > -math.inf))[:, 0]
         found = found[total[found].argsort(descending=True, stable=True)]
         paths: dict[tuple[Edge, ...], tuple[float, tuple[dict[str, float], ...]]] = {}
-        # The probabilities themselves may all be too small for a number; what each is of their sum is not.
-        for place, share in zip(found.tolist(), total[found].double().softmax(dim=0).tolist(), strict=True):
-            path, numbers = self._trace(steps, place, int(query.subject))
-            # Staying earlier or later makes no other path.
+        # All probabilities may underflow, but their shares of the sum do not.
+        for index, share in zip(found.tolist(), total[found].double().softmax(dim=0).tolist(), strict=True):
+            path, numbers = self._trace(expansions, index, int(query.subject))
+            # Walks that differ in their self-loops alone are the same path.
             earlier, kept = paths.get(path, (0.0, numbers))
             paths[path] = (earlier + share, kept)
         evidence = [
-            Evidence(path, share, "" if path else "the question's own subject, without a step", numbers)
+            Evidence(path, share, "" if path else "the query's own subject, without a hop", numbers)
             for path, (share, numbers) in paths.items()
         ]
         return sorted(evidence, key=lambda item: item.share, reverse=True)[:limit]
 
     def _trace(
-        self, steps: list[Expansion], place: int, subject: int
+        self, expansions: list[Expansion], index: int, subject: int
     ) -> tuple[tuple[Edge, ...], tuple[dict[str, float], ...]]:
-        """Go back from one end to the beginning."""
+        """Return the path to one action of the last expansion, and the numbers of its hops."""
         actions: list[tuple[int, int, int, dict[str, float]]] = []
-        for step in reversed(steps):
-            num_actions = step.step_probability.shape[2]
-            path, choice = divmod(place, num_actions)
-            relation, object, time = (int(column[path, choice]) for column in step.actions[:3])
+        for expansion in reversed(expansions):
+            num_actions = expansion.hop_probability.shape[2]
+            path, choice = divmod(index, num_actions)
+            relation, object, time = (int(column[path, choice]) for column in expansion.actions[:3])
             numbers = {
-                "probability": float(step.step_probability[0, path, choice]),
-                "beta": float(step.beta[0, path, choice]),
+                "probability": float(expansion.hop_probability[0, path, choice]),
+                "beta": float(expansion.beta[0, path, choice]),
             }
             actions.append((relation, object, time, numbers))
-            place = int(step.parent[0, path])
+            index = int(expansion.parent[0, path])
         edges, numbers_of, here = [], [], subject
         for relation, object, time, numbers in reversed(actions):
             if relation != self.vocabulary.self_loop:

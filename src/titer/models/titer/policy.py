@@ -1,4 +1,4 @@
-"""The policy network: dynamic embedding, path encoding, weighted action scoring (section 3.3 of the paper)."""
+"""The policy network: dynamic embedding, path encoding and weighted action scoring (section 3.3 of the paper)."""
 
 from typing import NamedTuple
 
@@ -20,21 +20,22 @@ class PathState(NamedTuple):
 
 
 class QueryContext(NamedTuple):
-    """What a question contributes to every step of its walks, computed once."""
+    """The terms that a query contributes to every hop of its walks, computed once per query."""
 
-    node: Tensor  # (questions, node_dim) e_q^{t_q}
-    hidden: Tensor  # (questions, hidden_dim) its share of W_1[h; e_q; r_q]
-    gate: Tensor  # (questions,) its share of W_β[h; e_q; r_q; e_n; r_n]
+    node: Tensor  # (queries, node_dim) e_q^{t_q}
+    hidden: Tensor  # (queries, hidden_dim) the terms of W_1[h; e_q; r_q] from e_q and r_q
+    gate: Tensor  # (queries,) the terms of W_β[h; e_q; r_q; e_n; r_n] from e_q and r_q
 
     def of(self, owner: Tensor) -> "QueryContext":
-        """One for each walk, given which question each walk belongs to."""
+        """Return the context of each walk, given the query that each walk belongs to."""
         return QueryContext(*(part.index_select(0, owner) for part in self))
 
 
 class Policy(nn.Module):
-    r"""π_θ(a_l | s_l).
+    r"""The policy π_θ(a_l | s_l).
 
-    .. math::
+    $$
+    \begin{aligned}
         \mathbf{e}_i^t &= [\mathbf{e}_i; \Phi(t_q - t)] \quad\text{with}\quad
         \Phi(\Delta t) = \sigma(\mathbf{w}\Delta t + \mathbf{b}) \\
         \mathbf{h}_l &= \mathrm{LSTM}(\mathbf{h}_{l-1}, [\mathbf{r}_l; \mathbf{e}_l^{t_l}]) \\
@@ -44,10 +45,11 @@ class Policy(nn.Module):
         \mathbf{r}_n]) \\
         \phi(a_n, s_l) &= \beta_n \langle\tilde{\mathbf{e}}, \mathbf{e}_n^{t_n}\rangle
         + (1 - \beta_n) \langle\tilde{\mathbf{r}}, \mathbf{r}_n\rangle
+    \end{aligned}
+    $$
 
-    Linear maps of a concatenation are written as sums over its parts, so that what does not change (the question's
-    part, a relation's or an entity's part of β) is computed once and nothing of size (walks, actions, all
-    dimensions) is ever built.
+    Linear maps of a concatenation are computed as sums over its parts. Parts that do not change between hops, such as
+    the query's terms, are computed once, and no tensor of size (walks, actions, all dimensions) is needed.
     """
 
     def __init__(self, vocabulary: Vocabulary, config: TITerConfig):
@@ -57,7 +59,7 @@ class Policy(nn.Module):
         self.static_dim = static_dim
         self.entity = nn.Parameter(torch.empty(vocabulary.num_entities, static_dim))
         self.relation = nn.Parameter(torch.empty(vocabulary.num_relation_ids, config.relation_dim))
-        # w spans time scales from one unit to 10^9 of them.
+        # The frequencies w cover time scales from 1 to 10^9 units.
         frequencies = 1 / 10 ** torch.linspace(0, 9, config.time_dim)
         self.w = nn.Parameter(frequencies, requires_grad=config.relative_time)
         self.b = nn.Parameter(torch.zeros(config.time_dim), requires_grad=config.relative_time)
@@ -82,73 +84,74 @@ class Policy(nn.Module):
                 nn.init.zeros_(parameter)
 
     def time_encoding(self, elapsed: Tensor) -> Tensor:
-        """Φ(Δt). (…, time_dim)"""
+        """Return Φ(Δt). (…, time_dim)"""
         angle = (elapsed.float() * self.config.time_scale)[..., None] * self.w + self.b
         return getattr(torch, self.config.time_activation)(angle)
 
     def node(self, static: Tensor, elapsed: Tensor) -> Tensor:
-        """e_i^t = [e_i; Φ(Δt)]. (…, node_dim)"""
+        """Return e_i^t = [e_i; Φ(Δt)]. (…, node_dim)"""
         if not self.config.relative_time:
             return static
         return torch.cat([static, self.time_encoding(elapsed)], dim=-1)
 
-    def question(self, static: Tensor, relation: Tensor) -> QueryContext:
-        """Everything about [e_q^{t_q}; r_q] that does not change on the way."""
+    def query_context(self, static: Tensor, relation: Tensor) -> QueryContext:
+        """Return the terms of [e_q^{t_q}; r_q], which are the same at every hop.
+
+        ``static`` has the static representations of the subjects.
+        """
         node = self.node(static, torch.zeros_like(relation))
         known = torch.cat([node, self.relation.index_select(0, relation)], dim=1)
-        _, of_question = self._split_hidden()
+        _, of_query = self._split_hidden()
         return QueryContext(
             node,
-            functional.linear(known, of_question, self.W_1.bias),
+            functional.linear(known, of_query, self.W_1.bias),
             known @ self._split_gate()[1] + self.W_beta.bias,
         )
 
     def _split_hidden(self) -> tuple[Tensor, Tensor]:
-        """The columns of W_1 that belong to h, and to e_q and r_q."""
+        """Return the columns of W_1 for h, and for e_q and r_q."""
         size = self.config.state_dim
         return self.W_1.weight[:, :size], self.W_1.weight[:, size:]
 
     def _split_gate(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The parts of W_β that belong to h, to e_q and r_q, to e_n, and to r_n."""
+        """Return the parts of W_β for h, for e_q and r_q, for e_n, and for r_n."""
         state, node, relation = self.config.state_dim, self.config.node_dim, self.config.relation_dim
-        of_state, of_question, of_node, of_relation = self.W_beta.weight[0].split(
-            [state, node + relation, node, relation]
-        )
-        return of_state, of_question, of_node, of_relation
+        of_state, of_query, of_node, of_relation = self.W_beta.weight[0].split([state, node + relation, node, relation])
+        return of_state, of_query, of_node, of_relation
 
-    def begin(self, question: QueryContext) -> PathState:
-        """h_0 = LSTM(0, [r_0; e_q^{t_q}])."""
-        start = self.relation[self.start].expand(len(question.node), -1)
-        zero = question.node.new_zeros(len(question.node), self.config.state_dim)
-        return PathState(*self.lstm(torch.cat([start, question.node], dim=1), (zero, zero)))
+    def begin(self, context: QueryContext) -> PathState:
+        """Return h_0 = LSTM(0, [r_0; e_q^{t_q}])."""
+        start = self.relation[self.start].expand(len(context.node), -1)
+        zero = context.node.new_zeros(len(context.node), self.config.state_dim)
+        return PathState(*self.lstm(torch.cat([start, context.node], dim=1), (zero, zero)))
 
     def advance(self, state: PathState, relation: Tensor, static: Tensor, elapsed: Tensor, stays: Tensor) -> PathState:
-        """h_l = LSTM(h_{l-1}, [r_l; e_l^{t_l}])."""
+        """Return h_l = LSTM(h_{l-1}, [r_l; e_l^{t_l}]). ``stays`` marks walks whose last action was a self-loop."""
         action = torch.cat([self.relation.index_select(0, relation), self.node(static, elapsed)], dim=1)
         action = functional.dropout(action, self.config.dropout, self.training)
         return self.after(state, PathState(*self.lstm(action, state)), stays)
 
     def after(self, before: PathState, state: PathState, stays: Tensor) -> PathState:
-        """The new state, or the one before where the agent stayed and that is to leave it alone."""
+        """Return the new state, or the previous one for self-loops if the settings freeze it."""
         if not self.config.freeze_state_on_self_loop:
             return state
         kept = stays[:, None]
         return PathState(torch.where(kept, before.h, state.h), torch.where(kept, before.c, state.c))
 
-    def candidates(self, actions: Actions, rows: Tensor, asked: Tensor, num_lags: int) -> Candidates:
-        """What the scoring needs to know of actions; ``rows`` holds the row of each destination's static part."""
-        lags = (asked[:, None] - actions.time).clamp(0, num_lags - 1)
+    def candidates(self, actions: Actions, rows: Tensor, query_time: Tensor, num_lags: int) -> Candidates:
+        """Return actions in the form for scoring; ``rows`` has the table row of each destination."""
+        lags = (query_time[:, None] - actions.time).clamp(0, num_lags - 1)
         return Candidates(rows, actions.relation, lags, actions.mask)
 
-    def scoring(self, state: PathState, question: QueryContext, table: Tensor, encoding: Tensor) -> Scoring:
-        """ẽ, r̃ and the parts of β in a state; ``encoding`` is Φ of every lag there can be."""
-        hidden = functional.relu(torch.addmm(question.hidden, state.h, self._split_hidden()[0].T))
+    def scoring(self, state: PathState, context: QueryContext, table: Tensor, encoding: Tensor) -> Scoring:
+        """Return ẽ, r̃ and the parts of β for a state; ``encoding`` is Φ of every possible lag."""
+        hidden = functional.relu(torch.addmm(context.hidden, state.h, self._split_hidden()[0].T))
         hidden = functional.dropout(hidden, self.config.dropout, self.training)
         of_state, _, of_node, of_relation = self._split_gate()
         return Scoring(
             e_tilde=self.W_e(hidden),
             r_tilde=self.W_r(hidden),
-            gate=question.gate + state.h @ of_state,
+            gate=context.gate + state.h @ of_state,
             entity=table,
             relation=self.relation,
             encoding=encoding,
@@ -158,6 +161,6 @@ class Policy(nn.Module):
         )
 
     def encodings(self, num_lags: int) -> Tensor:
-        """Φ of the lags 0, 1, …, so that it is computed once for each and not for every candidate. (lags, time_dim)"""
+        """Return Φ of the lags 0, 1, …, to be computed once per lag instead of once per candidate. (lags, time_dim)"""
         lags = torch.arange(num_lags, device=self.entity.device)
         return self.time_encoding(lags) if self.config.relative_time else self.w.new_empty(num_lags, 0)

@@ -1,4 +1,4 @@
-"""The time-shaped reward: a Dirichlet distribution per relation (section 3.2 and appendix A.5 of the paper)."""
+"""The time-shaped reward: one Dirichlet distribution per relation (section 3.2 and appendix A.5 of the paper)."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ COUNT_BITS = 20
 
 @dataclass(frozen=True)
 class Tally:
-    """Distinct integer keys and how often each occurred."""
+    """Distinct integer keys, and how often each occurs."""
 
     key: Tensor  # (distinct,) sorted
     times: Tensor  # (distinct,)
 
     @classmethod
     def of(cls, *parts: "Tally") -> "Tally":
-        """Add up."""
+        """Return the sum of tallies."""
         key, place = torch.unique(torch.cat([part.key for part in parts]), return_inverse=True)
         times = torch.zeros(len(key), dtype=torch.int64)
         return cls(key, times.index_add_(0, place, torch.cat([part.times for part in parts])))
@@ -34,10 +34,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class SnapshotCounts:
-    """How often answers appeared in each of the K snapshots before their question: the samples D of every relation.
+    """How often answers occur in each of the K snapshots before their query: the samples D of every relation.
 
-    A sample x_i enters the likelihood only through its counts n_ik and its total n_i, so all that is kept is how many
-    samples of a relation have n_ik = c, for every k and c, and how many have n_i = n. New samples just add up.
+    A sample x_i enters the likelihood only through its counts n_ik and its total n_i. It is therefore enough to know
+    how many samples of a relation have n_ik = c, for every k and c, and how many have n_i = n.
     """
 
     num_relations: int
@@ -45,19 +45,10 @@ class SnapshotCounts:
     counts: Tally  # of (relation, lag k, count c), c > 0
     totals: Tally  # of (relation, total n), n > 0
 
-    def __add__(self, other: "SnapshotCounts") -> "SnapshotCounts":
-        counts, totals = Tally.of(self.counts, other.counts), Tally.of(self.totals, other.totals)
-        return SnapshotCounts(self.num_relations, self.num_snapshots, counts, totals)
-
     @classmethod
-    def of(
-        cls, facts: Facts, vocabulary: Vocabulary, num_snapshots: int, past: Facts | None = None
-    ) -> "SnapshotCounts":
-        """Count for every fact, in both directions, how often its answer appears in each of the K snapshots before it.
-
-        ``past`` are the facts of which the snapshots consist, by default the facts themselves.
-        """
-        key, activity, first_time = _activity(past if past is not None else facts)
+    def of(cls, facts: Facts, vocabulary: Vocabulary, num_snapshots: int) -> "SnapshotCounts":
+        """Count, for both queries of every fact, how often the answer occurs in each of the K snapshots before it."""
+        key, activity, first_time = _activity(facts)
         queries, answers = Queries.from_facts(facts, vocabulary)
         elapsed = queries.time - first_time
         start = torch.searchsorted(key, (answers << 32) + (elapsed - num_snapshots).clamp(min=0))
@@ -81,7 +72,7 @@ def _tally(keys: Tensor) -> Tally:
 
 
 def _activity(facts: Facts) -> tuple[Tensor, Tensor, int]:
-    """In how many facts each entity appears at each time: sorted keys (entity, time), the counts, the first time."""
+    """Return sorted keys (entity, time), the number of facts of the entity at that time, and the first time."""
     first_time = int(facts.time.min()) if len(facts) else 0
     entity = np.concatenate([facts.subject, facts.object]).astype(np.int64)
     time = np.concatenate([facts.time, facts.time]) - first_time
@@ -89,23 +80,21 @@ def _activity(facts: Facts) -> tuple[Tensor, Tensor, int]:
     return torch.from_numpy(key), torch.from_numpy(np.minimum(count, (1 << COUNT_BITS) - 1)), first_time
 
 
-def estimate_alpha(
-    samples: SnapshotCounts, start: Tensor | None = None, *, leave_one_out: bool = False, max_iterations: int = 200
-) -> Tensor:
-    r"""α of every relation, by the fixed-point iteration. (relations, K)
+def estimate_alpha(samples: SnapshotCounts, *, leave_one_out: bool = False, max_iterations: int = 200) -> Tensor:
+    r"""Return α of every relation by fixed-point iteration. (relations, K)
 
-    .. math::
-        \alpha_k \leftarrow \alpha_k \frac{\sum_i \Psi(n_{ik} + \alpha_k) - \Psi(\alpha_k)}
-        {\sum_i \Psi(n_i + \sum_k \alpha_k) - \Psi(\sum_k \alpha_k)}
+    $$
+    \alpha_k \leftarrow \alpha_k \frac{\sum_i \Psi(n_{ik} + \alpha_k) - \Psi(\alpha_k)}
+    {\sum_i \Psi(n_i + \sum_k \alpha_k) - \Psi(\sum_k \alpha_k)}
+    $$
 
-    With ``leave_one_out`` the differences become n_ik / (n_ik - 1 + α_k) and n_i / (n_i - 1 + Σα). ``start`` is an
-    earlier estimate to go on from when samples were added.
+    With ``leave_one_out`` the differences become n_ik / (n_ik - 1 + α_k) and n_i / (n_i - 1 + Σα).
     """
     size = samples.num_relations * samples.num_snapshots
     place, n_ik = samples.counts.key >> COUNT_BITS, (samples.counts.key & ((1 << COUNT_BITS) - 1)).double()
     relation, n_i = samples.totals.key >> 32, (samples.totals.key & 0xFFFFFFFF).double()
     many_ik, many_i = samples.counts.times.double(), samples.totals.times.double()
-    alpha = start.double() if start is not None else _proportional(place, n_ik * many_ik, samples)
+    alpha = _proportional(place, n_ik * many_ik, samples)
     was_moving = torch.ones(samples.num_relations, dtype=torch.bool)
     for iteration in range(max_iterations):
         alpha_k, whole = alpha.flatten()[place], alpha.sum(dim=1)[relation]
@@ -115,7 +104,7 @@ def estimate_alpha(
         denominator.index_add_(0, relation, many_i * _difference(n_i, whole, leave_one_out))
         new = (alpha * numerator.view_as(alpha) / denominator[:, None]).clamp(min=1e-9)
         moving = (new - alpha).abs().sum(dim=1) >= TOLERANCE * alpha.sum(dim=1)  # (relations,)
-        moving &= was_moving  # a relation that has come to rest stays there
+        moving &= was_moving  # a relation that has converged does not change again
         alpha, was_moving = torch.where(moving[:, None], new, alpha), moving
         if not bool(moving.any()):
             break
@@ -127,19 +116,19 @@ def estimate_alpha(
 
 
 def _difference(n: Tensor, alpha: Tensor, leave_one_out: bool) -> Tensor:
-    """Ψ(n + α) - Ψ(α), or what takes its place when each observation is left out of its own likelihood."""
+    """Return Ψ(n + α) - Ψ(α), or its counterpart in the leave-one-out likelihood."""
     if leave_one_out:
         return n / (n - 1 + alpha)
     return torch.special.digamma(n + alpha) - torch.special.digamma(alpha)
 
 
 def _proportional(place: Tensor, weight: Tensor, samples: SnapshotCounts) -> Tensor:
-    """Where the iteration starts: α in proportion to the counts, one in all for every ten snapshots."""
+    """Return the initial α: proportional to the counts, with the sum K / 10."""
     sums = torch.full((samples.num_relations * samples.num_snapshots,), 1e-6, dtype=torch.float64)
     sums = sums.index_add_(0, place, weight).view(samples.num_relations, samples.num_snapshots)
     return sums / sums.sum(dim=1, keepdim=True) * samples.num_snapshots / 10
 
 
 def shaping(p: Tensor) -> Tensor:
-    """p_1 … p_K as a table over Δt = 0 … K; nothing is gained at Δt = 0. (relations, K + 1)"""
+    """Return p_1 … p_K as a table over Δt = 0 … K, with 0 at Δt = 0. (relations, K + 1)"""
     return torch.cat([p.new_zeros(len(p), 1), p], dim=1)

@@ -1,9 +1,9 @@
-"""Dot products with chosen rows of a table, without ever gathering those rows.
+"""Dot products with selected rows of a table, computed without gathering the rows.
 
-``sampled_dots(x, table, rows)[i, j] = ⟨x[i], table[rows[i, j]]⟩``: the heart of scoring many candidates. Gathering
-would build a tensor of size (walks, candidates, dim) only to sum over its last axis. On a CPU this is the sampled
-product of sparse linear algebra; on a GPU a kernel of our own where Triton is installed; and a plain version computes
-the same anywhere.
+``sampled_dots(x, table, rows)[i, j] = ⟨x[i], table[rows[i, j]]⟩`` is the main cost of scoring many candidates.
+Gathering would build a tensor of size (walks, candidates, dim) only to sum over its last axis. On a CPU this is the
+sampled product of sparse linear algebra, on a GPU with Triton a kernel. A reference version computes the same on any
+device.
 """
 
 import warnings
@@ -16,14 +16,23 @@ from titer.kernels import triton_is_installed
 
 
 def sampled_dots(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
-    """⟨x[i], table[rows[i, j]]⟩. x: (walks, dim), table: (rows, dim), rows: (walks, candidates)."""
+    """Return ⟨x[i], table[rows[i, j]]⟩ for every i and j.
+
+    Args:
+        x: One vector for each walk. Shape ``(walks, dim)``.
+        table: The table. Shape ``(rows, dim)``.
+        rows: Row of the table for each candidate. Shape ``(walks, candidates)``.
+
+    Returns:
+        The products. Shape ``(walks, candidates)``.
+    """
     if len(table) <= 2 * rows.shape[1]:
-        return (x @ table.T).gather(1, rows)  # hardly more than the candidates themselves
+        return (x @ table.T).gather(1, rows)  # all products are few enough
     return _SampledDots.apply(x, table, rows)  # type: ignore[no-any-return]
 
 
 def reference_sampled_dots(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
-    """The same, gathered and multiplied: what the other versions are tested against."""
+    """Return the same by gathering and multiplying. The other versions are tested against this one."""
     gathered = table.index_select(0, rows.flatten()).view(*rows.shape, table.shape[1])  # (walks, candidates, dim)
     return (gathered @ x[:, :, None])[..., 0]
 
@@ -51,15 +60,15 @@ class _SampledDots(torch.autograd.Function):
             return *sampled_triton.backward(x, table, rows, gradient), None
         if x.is_cuda or x.dtype != torch.float32:
             gathered = table.index_select(0, rows.flatten()).view(*rows.shape, table.shape[1])
-            of_x = (gradient[:, None] @ gathered)[:, 0]
+            grad_x = (gradient[:, None] @ gathered)[:, 0]
         else:
-            of_x = torch.sparse.mm(_sparse(rows, gradient.flatten(), len(table)), table)
+            grad_x = torch.sparse.mm(_sparse(rows, gradient.flatten(), len(table)), table)
         outer = (gradient[:, :, None] * x[:, None]).view(-1, x.shape[1])
-        return of_x, torch.zeros_like(table).index_add_(0, rows.flatten(), outer), None
+        return grad_x, torch.zeros_like(table).index_add_(0, rows.flatten(), outer), None
 
 
 def _sparse(rows: Tensor, values: Tensor, num_rows: int) -> Tensor:
-    """A matrix (walks, rows of the table) with a value for every candidate."""
+    """Return a sparse matrix (walks, rows of the table) with one value for every candidate."""
     starts = torch.arange(0, rows.numel() + 1, max(rows.shape[1], 1))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)

@@ -1,6 +1,6 @@
-"""Triton kernels of ``sampled_dots``."""
+"""Triton kernels of ``sampled_dots`` and its gradient. One program handles one walk."""
 # pyright: reportMissingImports=false, reportIndexIssue=false
-# ruff: noqa: N803 - Triton's constants are written in capitals
+# ruff: noqa: N803 - constants of Triton kernels are in capitals
 
 import torch
 import triton
@@ -30,8 +30,8 @@ def _backward_kernel(
     table,
     rows,
     gradient,
-    of_x,
-    of_table,
+    grad_x,
+    grad_table,
     num_candidates,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -51,13 +51,13 @@ def _backward_kernel(
         mask = exists[:, None] & inside[None, :]
         values = tl.load(table + place, mask=mask, other=0.0)
         total += tl.sum(values * g[:, None], axis=0)
-        # Candidates that are not there have no gradient: their rows need not be touched.
-        tl.atomic_add(of_table + place, g[:, None] * vector[None, :], mask=mask & (g != 0)[:, None], sem="relaxed")
-    tl.store(of_x + walk * DIM + dim, total, mask=inside)
+        # Masked candidates have a gradient of zero, so their rows are skipped.
+        tl.atomic_add(grad_table + place, g[:, None] * vector[None, :], mask=mask & (g != 0)[:, None], sem="relaxed")
+    tl.store(grad_x + walk * DIM + dim, total, mask=inside)
 
 
 def forward(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
-    """One program for every walk."""
+    """Return what ``sampled.reference_sampled_dots`` returns, for tensors on a GPU."""
     x, table, rows = x.contiguous(), table.contiguous(), rows.contiguous()
     out = torch.empty(rows.shape, dtype=x.dtype, device=x.device)
     block = triton.next_power_of_2(x.shape[1])
@@ -67,14 +67,14 @@ def forward(x: Tensor, table: Tensor, rows: Tensor) -> Tensor:
 
 
 def backward(x: Tensor, table: Tensor, rows: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients of x and of the table; rows that several walks chose are added up atomically."""
+    """Return the gradients of ``x`` and ``table``. Walks that share a row add to its gradient atomically."""
     x, table, rows = x.contiguous(), table.contiguous(), rows.contiguous()
-    of_x, of_table = torch.empty_like(x), torch.zeros_like(table)
+    grad_x, grad_table = torch.empty_like(x), torch.zeros_like(table)
     block = triton.next_power_of_2(x.shape[1])
     if not rows.numel():
-        of_x.zero_()
+        grad_x.zero_()
     else:
         _backward_kernel[(len(rows),)](
-            x, table, rows, gradient, of_x, of_table, rows.shape[1], x.shape[1], block, 32, num_warps=4
+            x, table, rows, gradient, grad_x, grad_table, rows.shape[1], x.shape[1], block, 32, num_warps=4
         )
-    return of_x, of_table
+    return grad_x, grad_table
