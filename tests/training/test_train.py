@@ -96,7 +96,7 @@ def test_caches_of_a_model_are_stale_after_an_epoch_even_if_tensor_versions_are_
 
     class SilentStepper(Stepper):
         def step(self, rows: Tensor) -> None:
-            self.model.recency.data.add_(1.0)
+            model.recency.data.add_(1.0)
 
         def averages(self) -> dict[str, float]:
             return {"loss": 0.0}

@@ -90,12 +90,13 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
         Multiples of 1, 2 or 5 times a power of ten, from at most ``low`` to at least ``high``, in order.
     """
     power = 10.0 ** floor(log10((high - low) / count))
-    for step in (power * factor for factor in (1, 2, 5, 10, 20, 50)):
-        # The tolerance keeps rounding errors from adding an interval that contains no value.
-        first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-        if last - first <= count:
-            break
-    return [number * step for number in range(first, last + 1)]
+    # The tolerance keeps rounding errors from adding an interval that contains no value.
+    covers = {
+        step: range(floor(low / step + 1e-9), ceil(high / step - 1e-9) + 1)
+        for step in (power * factor for factor in (1, 2, 5, 10, 20, 50))
+    }
+    step = next(step for step, numbers in covers.items() if len(numbers) <= count + 1)
+    return [number * step for number in covers[step]]
 
 
 def bar(value: float, largest: float = 1.0) -> Element:
