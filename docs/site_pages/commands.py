@@ -48,10 +48,17 @@ def _section(name: str, command: Any) -> Iterator[str]:
     if options:
         rows = [[code(_option(param)), param.help or "", _default(param)] for param in options]
         yield table(["option", "description", "default"], rows)
+    if examples := _examples(command.epilog or ""):
+        yield f"Examples:\n\n```sh\n{examples}\n```"
 
 
 def _help(command: Any) -> str:
     return inspect.cleandoc(command.help or "")
+
+
+def _examples(epilog: str) -> str:
+    """Return the commands at the end of a help text."""
+    return "\n".join(line.strip() for line in epilog.splitlines() if line.strip().startswith("titer "))
 
 
 def _placeholder(param: Any) -> str:
