@@ -62,7 +62,8 @@ def _examples(epilog: str) -> str:
 
 
 def _placeholder(param: Any) -> str:
-    return param.metavar or (param.name.upper() if param.required else f"[{param.name.upper()}]")
+    name: str = param.name.upper()
+    return param.metavar or (name if param.required else f"[{name}]")
 
 
 def _option(param: Any) -> str:
@@ -74,8 +75,9 @@ def _value_name(param: Any) -> str:
     choices = getattr(param.type, "choices", None)
     if choices:
         return "|".join(str(choice.value if isinstance(choice, Enum) else choice) for choice in choices)
-    names = {"integer range": "INTEGER", "float range": "NUMBER", "path": "PATH", "file": "PATH"}
-    return names.get(param.type.name, param.type.name.upper())
+    names: dict[str, str] = {"integer range": "INTEGER", "float range": "NUMBER", "path": "PATH", "file": "PATH"}
+    kind: str = param.type.name
+    return names.get(kind, kind.upper())
 
 
 def _default(param: Any) -> str:
