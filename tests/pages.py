@@ -137,7 +137,8 @@ class Reader:
     def http(self, code: str) -> None:
         """Send a request, and keep the response."""
         first, _, body = code.partition("\n")
-        self.response = self.request(*first.split(), body)
+        method, path = first.split()
+        self.response = self.request(method, path, body)
 
     def json(self, code: str) -> None:
         """Check that a response has the form that is shown."""

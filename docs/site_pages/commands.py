@@ -48,14 +48,22 @@ def _section(name: str, command: Any) -> Iterator[str]:
     if options:
         rows = [[code(_option(param)), param.help or "", _default(param)] for param in options]
         yield table(["option", "description", "default"], rows)
+    if examples := _examples(command.epilog or ""):
+        yield f"Examples:\n\n```sh\n{examples}\n```"
 
 
 def _help(command: Any) -> str:
     return inspect.cleandoc(command.help or "")
 
 
+def _examples(epilog: str) -> str:
+    """Return the commands at the end of a help text."""
+    return "\n".join(line.strip() for line in epilog.splitlines() if line.strip().startswith("titer "))
+
+
 def _placeholder(param: Any) -> str:
-    return param.metavar or (param.name.upper() if param.required else f"[{param.name.upper()}]")
+    name: str = param.name.upper()
+    return param.metavar or (name if param.required else f"[{name}]")
 
 
 def _option(param: Any) -> str:
@@ -67,8 +75,9 @@ def _value_name(param: Any) -> str:
     choices = getattr(param.type, "choices", None)
     if choices:
         return "|".join(str(choice.value if isinstance(choice, Enum) else choice) for choice in choices)
-    names = {"integer range": "INTEGER", "float range": "NUMBER", "path": "PATH", "file": "PATH"}
-    return names.get(param.type.name, param.type.name.upper())
+    names: dict[str, str] = {"integer range": "INTEGER", "float range": "NUMBER", "path": "PATH", "file": "PATH"}
+    kind: str = param.type.name
+    return names.get(kind, kind.upper())
 
 
 def _default(param: Any) -> str:

@@ -15,6 +15,12 @@ TITLES = {
     "from_csv_to_forecast": "# From a CSV to an explained forecast",
 }
 
+CHECKS = {
+    "add_a_model": "assert evaluations['path_mixture'].metrics().mrr > evaluations['edge_vote'].metrics().mrr > 0.3",
+    "from_csv_to_forecast": "assert forecast.answers[0].entity == pact_of[target] and change.moves",
+}
+"""What must be true after the last cell."""
+
 notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -43,6 +49,7 @@ def test_a_notebook_is_committed_without_outputs(path: Path):
 def test_a_notebook_runs_from_a_clean_state(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(CHECKS[path.stem]))
     execute(notebook)
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert outputs

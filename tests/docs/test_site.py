@@ -38,6 +38,10 @@ class TestCommands:
         assert re.search(r"\| `--out PATH` \| .+ \| required \|", page[page.index("## titer train") :])
         assert "environment variable `TITER_TOKEN`" in page
 
+    def test_examples_are_the_commands_at_the_end_of_a_help_text(self):
+        assert commands._examples("\b\nExamples:\n  titer models\n  titer data list") == "titer models\ntiter data list"
+        assert commands._examples("") == ""
+
 
 class TestReference:
     def test_every_public_name_is_in_one_group(self):
