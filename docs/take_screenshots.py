@@ -2,8 +2,8 @@
 
     python docs/take_screenshots.py --icews14 RUN
 
-RUN is any run on ICEWS14. Without it only the pictures of the small world are taken, with a model that is trained in half
-a minute. Needs ``pip install '.[dev]'`` and an installed Chromium.
+RUN is any run on ICEWS14. Without it only the pictures of the small world are taken, with a model that is trained in
+half a minute. Needs ``pip install '.[dev]'`` and an installed Chromium.
 """
 
 import argparse

@@ -60,8 +60,8 @@ def fact(name: str, day: int = 1) -> dict[str, str]:
     return {**TALKS, "object": name, "time": f"2023-07-{day:02}"}
 
 
-def speaks_for(client: httpx2.Client, name: str) -> bool:
-    """Whether a fact of July speaks for an answer."""
+def is_supported(client: httpx2.Client, name: str) -> bool:
+    """Return whether a fact of July supports an answer."""
     found = client.post("/v1/explain", json={**TALKS, "answer": name}).json()
     return found["reasons"][0]["facts"][0]["time"].startswith("2023-07")
 
@@ -128,7 +128,7 @@ def test_acknowledged_facts_survive_repeated_kills(start: Start):
         assert service.stop() == -signal.SIGKILL
     with start().client(TOKEN) as client:
         for name in acknowledged:
-            assert speaks_for(client, name), name
+            assert is_supported(client, name), name
 
 
 def test_servers_that_share_a_database_see_each_others_facts_at_once(start: Start, postgres: Server):
@@ -168,7 +168,7 @@ def test_a_lost_database_is_reported_and_may_come_back(start: Start):
                 assert "tester" not in response.text
             assert client.get("/healthz").status_code == 200
             mine.start()
-            assert speaks_for(client, "Newland")
+            assert is_supported(client, "Newland")
             assert client.post("/v1/facts", json={"facts": [fact("Newland", 2)]}).json()["added"] == 1
         assert service.stop() == 0  # before its database
 
@@ -188,7 +188,7 @@ def test_a_locked_database_does_not_block_questions(start: Start, tmp_path: Path
         # Sent again, it counts once, whether or not the first attempt was stored when the lock was gone.
         again = client.post("/v1/facts", json={"facts": [fact("Newland")]}).json()
         assert again["added"] + again["known"] == 1
-        assert speaks_for(client, "Newland")
+        assert is_supported(client, "Newland")
 
 
 def test_clients_that_disconnect_or_stay_silent_block_no_others(start: Start):

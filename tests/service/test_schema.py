@@ -62,7 +62,7 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     (
         "POST",
         "/v1/forecast",
-        {"json": {"questions": [TALKS, {"relation": "accuse", "object": "Nobody"}], "explain": 1}},
+        {"json": {"questions": [TALKS, {"relation": "accuse", "object": "Unknownia"}], "explain": 1}},
     ),
     ("POST", "/v1/explain", {"json": {**TALKS, "answer": "Drovia"}}),
     ("POST", "/v1/what-if", {"json": {**TALKS, "with": [{**FACT, "object": "Newland"}], "explain": 1}}),

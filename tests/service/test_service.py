@@ -45,12 +45,12 @@ class TestQuestions:
     def test_many_questions_return_in_order_and_an_invalid_one_does_not_affect_the_others(self, client: TestClient):
         questions = [
             TALKS,
-            {"subject": "Nobody", "relation": "accuse"},
+            {"subject": "Unknownia", "relation": "accuse"},
             {"relation": "brief", "object": "Army of Drovia"},
         ]
         found = client.post("/v1/forecast", json={"questions": questions, "top": 1}).json()["forecasts"]
         assert found[0]["subject"] == "Aldoria"
-        assert "unknown entity 'Nobody'" in found[1]["error"]
+        assert "unknown entity 'Unknownia'" in found[1]["error"]
         assert found[2]["answers"][0]["entity"] == "President of Drovia"
 
     def test_an_unknown_name_gets_suggestions(self, client: TestClient):
