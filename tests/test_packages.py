@@ -14,8 +14,9 @@ PAGE = SOURCE.parents[1] / "docs" / "architecture.md"
 
 
 def packages() -> list[str]:
-    """Return the packages in the order of the table."""
-    return re.findall(r"^\| `(\w+)/` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    """Return the packages in the order of the page's first table."""
+    (table, *_) = re.findall(r"(?:^\|.*\n)+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE)
 
 
 def imported_modules(source: str) -> Iterator[str]:

@@ -100,7 +100,11 @@ def undocumented(label: str, function: Callable) -> Iterator[str]:
         ):
             yield f"{label}: argument {parameter.name}"
     gives = not inspect.isclass(function) and signature.return_annotation not in (None, "None", signature.empty)
-    if gives and len(signature.parameters) > 1 and not re.search(r"^(Returns|Yields):$", text, re.MULTILINE):
+    # As in Google's guide, a first sentence that begins with "Return" needs no section; a class method makes its class.
+    described = "cls" in signature.parameters or re.search(
+        r"\A(Return|Yield|Iterate over|Whether)\b|^(Returns|Yields):$", text, re.MULTILINE
+    )
+    if gives and len(signature.parameters) > 1 and not described:
         yield f"{label}: returns"
 
 

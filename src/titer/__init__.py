@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from titer.errors import TiterError as TiterError
     from titer.errors import UnknownFactError as UnknownFactError
     from titer.errors import UnknownNameError as UnknownNameError
-    from titer.evaluation.evaluate import Evaluation as Evaluation
     from titer.evaluation.metrics import Metrics as Metrics
     from titer.evaluation.protocol import Past as Past
     from titer.evaluation.protocol import Protocol as Protocol
     from titer.evaluation.protocol import Ties as Ties
     from titer.evaluation.protocol import Unreachable as Unreachable
+    from titer.evaluation.result import Evaluation as Evaluation
     from titer.forecasting.fact_input import FactInput as FactInput
     from titer.forecasting.forecast import Answer as Answer
     from titer.forecasting.forecast import Forecast as Forecast
@@ -75,7 +75,7 @@ _PUBLIC = {
     "titer.api": ["train", "evaluate"],
     "titer.training.config": ["Config", "TrainingConfig"],
     "titer.runs.run": ["Run"],
-    "titer.evaluation.evaluate": ["Evaluation"],
+    "titer.evaluation.result": ["Evaluation"],
     "titer.evaluation.metrics": ["Metrics"],
     "titer.evaluation.protocol": ["Protocol", "Ties", "Unreachable", "Past"],
     "titer.graph.filters": ["Filter"],

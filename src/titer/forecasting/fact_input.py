@@ -21,7 +21,14 @@ class FactInput:
 
     @classmethod
     def of(cls, fact: "AnyFact") -> "FactInput":
-        """Read a fact from text, from its four parts, or from a piece of evidence."""
+        """Read a fact as a user gives it.
+
+        Args:
+            fact: The text ``"SUBJECT | RELATION | OBJECT | DATE"`` or a CSV row, the four parts, or a fact of evidence.
+
+        Raises:
+            TiterError: If a part is missing.
+        """
         if isinstance(fact, PastFact):
             return cls(fact.subject, fact.relation, fact.object, fact.time)
         if isinstance(fact, FactInput):

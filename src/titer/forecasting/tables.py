@@ -69,7 +69,12 @@ def to_pandas(results: Iterable[Forecast | Unanswered]) -> "pd.DataFrame":
 
 
 def record_batches(results: Iterable[Forecast | Unanswered], num_rows: int = NUM_ROWS) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of ``to_table`` in batches, for more results than fit into memory."""
+    """Yield the rows of ``to_table`` in batches, for more results than fit into memory.
+
+    Args:
+        results: The results of ``Forecaster.ask_many``.
+        num_rows: The number of rows from which a batch is full.
+    """
     rows: list[tuple[Any, ...]] = []
     for number, result in enumerate(results, start=1):
         rows += _rows(number, result)
