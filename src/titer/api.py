@@ -8,9 +8,9 @@ from typing import Any
 from titer.data.dataset import Dataset
 from titer.data.load import load_dataset
 from titer.errors import ConfigError, TiterError
-from titer.evaluation.evaluate import Evaluation
 from titer.evaluation.evaluate import evaluate as evaluate_model
 from titer.evaluation.protocol import Protocol, convention
+from titer.evaluation.result import Evaluation
 from titer.forecasting.forecaster import Forecaster
 from titer.models.base import Model
 from titer.models.registry import model_class
