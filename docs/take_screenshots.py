@@ -65,9 +65,7 @@ def take(page: Page, name: str, tallest: int = TALLEST) -> None:
 def main() -> None:
     """Take all screenshots."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--small-world", type=Path, metavar="RUN", help="a run on the small world; by default one is trained"
-    )
+    parser.add_argument("--small-world", type=Path, metavar="RUN", help="a run on the small world (default: train one)")
     parser.add_argument("--icews14", type=Path, metavar="RUN", help="a run on ICEWS14")
     options = parser.parse_args()
     PICTURES.mkdir(exist_ok=True)

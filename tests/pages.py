@@ -88,7 +88,7 @@ class Reader:
         self.response: Any = None
 
     def read(self, page: Path) -> None:
-        """Do what every block of a document says, in order."""
+        """Save, run or check every block of a document, in order."""
         for block in blocks(page):
             for path in block.given:
                 shutil.copytree(self.runs[path], self.desk / path)
