@@ -152,9 +152,8 @@ def test_kernel_never_takes_a_masked_action_at_the_edge(masked: int, weighted: b
 def test_kernel_ignores_the_content_of_masked_actions(weighted: bool):
     candidates, scoring, noise = random_case(6, 13)
     other, _, _ = random_case(6, 13, seed=1)
-    changed = Candidates(
-        *(torch.where(candidates.mask, a, b) for a, b in zip(candidates[:3], other[:3], strict=True)), candidates.mask
-    )
+    parts = (torch.where(candidates.mask, a, b) for a, b in zip(candidates[:3], other[:3], strict=True))
+    changed = Candidates._make([*parts, candidates.mask])
     one, of_one = with_gradients(fused_decide, candidates, scoring, noise, weighted)
     two, of_two = with_gradients(fused_decide, changed, scoring, noise, weighted)
     assert torch.equal(one.choice, two.choice)
@@ -178,8 +177,8 @@ def test_kernel_leaves_a_walk_without_actions_out(weighted: bool):
         assert not bool(gradients[name][[0, 3]].any())
     kept = torch.tensor([1, 2, 4], device=noise.device)
     alone = fused_decide(
-        Candidates(*(part[kept] for part in candidates)),
-        Scoring(*(part[kept] for part in scoring[:3]), *scoring[3:]),
+        Candidates._make(part[kept] for part in candidates),
+        Scoring._make([*(part[kept] for part in scoring[:3]), *scoring[3:]]),
         noise[kept],
         weighted=weighted,
     )
@@ -191,7 +190,7 @@ def test_kernel_leaves_a_walk_without_actions_out(weighted: bool):
 @WEIGHTED
 def test_kernel_takes_the_first_of_tied_actions(weighted: bool):
     candidates, scoring, noise = random_case(4, 13)
-    same = Candidates(*(part[:, :1].expand(-1, 13).contiguous() for part in candidates[:3]), candidates.mask)
+    same = Candidates._make([*(part[:, :1].expand(-1, 13).contiguous() for part in candidates[:3]), candidates.mask])
     decision = check_same(same, scoring, torch.zeros_like(noise), weighted=weighted)
     first = candidates.mask.int().argmax(dim=1)
     assert torch.equal(decision.choice, first)
@@ -314,7 +313,7 @@ def test_decisions_are_drawn_with_the_probabilities_of_the_policy():
     candidates, scoring, _ = random_case(1, 6, device="cpu", seed=3)
     count = 20_000
     many = Candidates(*(part.expand(count, -1) for part in candidates))
-    of_walks = Scoring(*(part.expand(count, *part.shape[1:]) for part in scoring[:3]), *scoring[3:])
+    of_walks = Scoring._make([*(part.expand(count, *part.shape[1:]) for part in scoring[:3]), *scoring[3:]])
     torch.manual_seed(0)
     decision = reference_decide(many, of_walks, gumbel_noise(many.mask), weighted=True)
     pi = torch.softmax(score_actions(candidates, scoring, weighted=True).phi[0], dim=0)
