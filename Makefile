@@ -71,7 +71,6 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 docs: $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 
 wheel: $(INSTALLED)

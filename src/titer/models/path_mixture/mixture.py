@@ -37,7 +37,7 @@ class Weights:
 
     @property
     def along_paths(self) -> Tensor:
-        """log of e^φ Σ w, bounded from above. (queries, entities)"""
+        """Log of e^φ Σ w, bounded from above. (queries, entities)"""
         bounded = (torch.log(self.paths + TINY) + self.trust).clamp(max=MAX_LOG_WEIGHT)
         return torch.where(self.paths > 0, bounded, UNREACHED)
 
