@@ -50,7 +50,7 @@ demo: $(INSTALLED)
 	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --without "Caldera | sign contract with | Copperline Rail | 2023-06-28"
 
 # One thread a process: the models are small, and the test processes share the cores.
-quick test coverage: export OMP_NUM_THREADS ?= 1
+quick test coverage docs: export OMP_NUM_THREADS ?= 1
 
 quick: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"

@@ -26,7 +26,7 @@ def page(path: Path) -> str:
 def execute(notebook: nbformat.NotebookNode) -> None:
     """Run all cells in an empty temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
-        client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}})
+        client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}})
         client.execute()
 
 
