@@ -102,6 +102,6 @@ def test_text_and_elements_keep_their_order():
 def test_the_command_does_not_overwrite_a_report_by_default(run: Run, tmp_path: Path):
     words = ["report", str(run.path), "--out", str(tmp_path / "report.html"), "--examples", "0"]
     assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
-    with pytest.raises(TiterError, match="exists already"):
+    with pytest.raises(TiterError, match="already exists"):
         CliRunner().invoke(app, words, catch_exceptions=False)
     assert CliRunner().invoke(app, [*words, "--overwrite"], catch_exceptions=False).exit_code == 0
