@@ -50,4 +50,4 @@ def _replaced(text: str, stash: Any) -> str:
 def _block(latex: str) -> str:
     # latex2mathml does not know ``aligned``; ``split`` has the same meaning.
     latex = textwrap.dedent(latex).strip().replace("{aligned}", "{split}")
-    return f'<div class="formula">{convert(latex, display="block")}</div>'
+    return f'<div class="equation">{convert(latex, display="block")}</div>'
