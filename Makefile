@@ -70,6 +70,8 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The notice of Material for MkDocs about MkDocs 2 does not apply: pyproject.toml excludes that version.
+docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(INSTALLED)
 	$(BIN)/mkdocs build --strict
 

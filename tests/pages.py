@@ -5,7 +5,8 @@ What a block does depends on its language:
 - ``sh``: run by bash. ``output`` after it: lines that must have been printed; ``…`` is any text.
 - ``python``: run in one session per page. With a ``title``, or a first line such as ``# client.py``, the block is a
   file that is saved; so are ``csv`` and ``toml`` blocks.
-- ``serve``: started as a service on a free port. ``http``: a request to it, and ``json`` the form of its response.
+- ``serve``: started as a service on a free port. ``http``: a request to it, and ``json`` the form of its response
+  and its error messages.
 - Other languages are only shown.
 
 Two HTML comments before a block are instructions: ``<!-- not run: REASON -->`` skips it, and ``<!-- given: PATH -->``
@@ -141,8 +142,11 @@ class Reader:
         self.response = self.request(method, path, body)
 
     def json(self, code: str) -> None:
-        """Check that a response has the form that is shown."""
-        assert form(self.response) == form(json.loads(code)), self.response
+        """Check that a response has the form and the error messages that are shown."""
+        shown = json.loads(code)
+        assert form(self.response) == form(shown), self.response
+        written, returned = list(messages(shown)), list(messages(self.response))
+        assert written == returned, f"the document has {written}, the service returned {returned}"
 
     def request(self, method: str, path: str, body: str = "") -> Any:
         """Send a request to the service and return the JSON of its response."""
@@ -173,3 +177,16 @@ def form(value: Any) -> Any:
         return {key: form(part) for key, part in value.items()}
     # Models differ in how much evidence they have, not in its form.
     return form(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
+
+
+def messages(value: Any) -> Iterator[str]:
+    """Iterate over the error messages in a JSON value, at every depth."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if key in ("error", "message") and isinstance(part, str):
+                yield part
+            else:
+                yield from messages(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from messages(part)

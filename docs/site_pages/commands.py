@@ -85,6 +85,5 @@ def _default(param: Any) -> str:
         return "required"
     value = param.default.value if isinstance(param.default, Enum) else param.default
     shown = "" if value is None or value == "" or isinstance(value, bool) or callable(value) else code(str(value))
-    repeated = "repeatable" if param.multiple else ""
     variable = f"environment variable {code(str(param.envvar))}" if param.envvar else ""
-    return ", ".join(filter(None, [shown, variable, repeated]))
+    return ", ".join(filter(None, [shown, variable]))

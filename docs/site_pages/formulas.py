@@ -48,4 +48,6 @@ def _replaced(text: str, stash: Any) -> str:
 
 
 def _block(latex: str) -> str:
-    return f'<div class="formula">{convert(textwrap.dedent(latex).strip(), display="block")}</div>'
+    # latex2mathml does not know ``aligned``; ``split`` has the same meaning.
+    latex = textwrap.dedent(latex).strip().replace("{aligned}", "{split}")
+    return f'<div class="equation">{convert(latex, display="block")}</div>'

@@ -28,17 +28,30 @@ def page(name: str, results: Results) -> str:
     model = model_class(name)
     parts = [
         f"# {name}",
+        _docstring(model),
+        *(text for base in _described_bases(model) for text in (f"## {base.__name__}", _docstring(base))),
+        *_settings(name, model.Config, model.training_settings),
+        *_results(name, results),
+    ]
+    return "\n\n".join(parts)
+
+
+def _docstring(model: type) -> str:
+    """Return the docstring of a class, without its members."""
+    return (
         f"::: {model.__module__}.{model.__qualname__}\n"
         "    options:\n"
         "      show_root_heading: false\n"
         "      show_root_toc_entry: false\n"
         "      show_bases: false\n"
         "      show_source: false\n"
-        "      members: false",
-        *_settings(name, model.Config, model.training_settings),
-        *_results(name, results),
-    ]
-    return "\n\n".join(parts)
+        "      members: false"
+    )
+
+
+def _described_bases(model: type) -> list[type]:
+    """Return the base classes that have a formula of their own, such as ``TANGO``."""
+    return [base for base in model.__mro__[1:] if "Formula:" in (base.__doc__ or "")]
 
 
 def load_results(folder: Path) -> Results:

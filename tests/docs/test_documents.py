@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import titer
 from pages import blocks
 from site_pages.commands import command_names
 
@@ -75,6 +76,13 @@ def test_the_readme_begins_with_a_picture_and_has_no_count_of_tests():
     readme = text_of(ROOT / "README.md")
     assert "![" in "\n".join(readme.splitlines()[:15])
     assert not re.search(r"\d+ (tests|passed)", readme)
+
+
+def test_the_citation_has_the_version_and_the_repository_of_the_package():
+    citation = text_of(ROOT / "CITATION.cff")
+    urls = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["urls"]
+    assert f"\nversion: {titer.__version__}\n" in citation
+    assert f"\nrepository-code: {urls['Source']}\n" in citation
 
 
 def test_the_changelog_has_the_keep_a_changelog_form():

@@ -56,6 +56,7 @@ class TestBlocks:
             assert (reader.desk / "report.html").stat().st_size > 10_000
         if page.name == "service.md":
             assert set(reader.request("GET", "/openapi.json")["paths"]) <= documented_routes()
+            assert "<svg" in (reader.desk / "evidence.svg").read_text(encoding="utf-8")
         reader.stop()
         assert reader.service is None or reader.service.returncode == 0
 
@@ -122,3 +123,10 @@ class TestReader:
         reader.json('{"answers": [{"rank": 2, "reasons": []}, {}], "error": 5}')
         with pytest.raises(AssertionError):
             reader.json('{"answers": [{"rank": 2}], "error": 5}')
+
+    def test_another_error_message_is_reported(self, tmp_path: Path):
+        reader = Reader(tmp_path, "0")
+        reader.response = {"forecasts": [{"rank": 1}, {"error": "unknown entity 'a'"}]}
+        reader.json('{"forecasts": [{"rank": 2}, {"error": "unknown entity \'a\'"}]}')
+        with pytest.raises(AssertionError, match="no entity"):
+            reader.json('{"forecasts": [{"rank": 2}, {"error": "no entity \'a\'"}]}')

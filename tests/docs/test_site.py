@@ -1,5 +1,6 @@
 """The generated pages of the documentation site, and the site itself."""
 
+import inspect
 import os
 import re
 import subprocess
@@ -14,9 +15,11 @@ from site_pages import commands, models, reference, repository, settings
 from site_pages.doctests import with_code_blocks
 from site_pages.formulas import with_mathml
 from site_pages.markup import table
-from titer.models.registry import BUILT_IN
+from titer.models.registry import BUILT_IN, model_class
 
 ROOT = Path(__file__).parents[2]
+STRAY = re.compile(r"<m[a-z]+>&(amp;)?</m")
+"""An alignment mark that is printed, since its environment was not understood."""
 
 
 def test_a_table_escapes_bars_and_line_ends():
@@ -62,6 +65,16 @@ class TestModels:
             assert "## Settings" in page
             assert f"`titer reproduce {name}/icews14`" in page
 
+    def test_no_formula_of_a_model_has_a_stray_alignment_mark(self):
+        for name in BUILT_IN:
+            for base in model_class(name).__mro__:
+                assert not STRAY.search(with_mathml(inspect.getdoc(base) or "")), base
+
+    def test_the_page_of_a_model_shows_a_base_class_with_a_formula(self):
+        pages = models.pages(ROOT / "benchmarks" / "results")
+        for name in ("tango_tucker", "tango_distmult"):
+            assert "## TANGO\n\n::: titer.models.tango.model.TANGO\n" in pages[name]
+
     def test_results_are_means_over_seeds(self):
         results = {"m/yago": [{"metrics": dict.fromkeys(models.METRICS, mrr), "command": "c"} for mrr in (0.5, 0.7)]}
         assert "60.00 ± 14.14" in "\n".join(models._results("m", results))
@@ -104,6 +117,12 @@ class TestFormulas:
     def test_both_other_forms(self):
         assert 'display="block"' in with_mathml("$$ x^2 $$")
         assert 'display="inline"' in with_mathml(r"where \(x^2\) is")
+
+    @pytest.mark.parametrize("environment", ["aligned", "split", "align*"])
+    def test_aligned_lines_become_the_rows_of_a_table(self, environment: str):
+        text = with_mathml(f"$$\n\\begin{{{environment}}}\na &= b \\\\\nc &= d\n\\end{{{environment}}}\n$$")
+        assert text.count("<mtr>") == 2
+        assert not STRAY.search(text)
 
     @pytest.mark.parametrize("code", ["```sh\necho $$ a $$\n```", r"`\(x\)`", "```\n.. math::\n    a\n```"])
     def test_code_is_left_alone(self, code: str):
@@ -155,5 +174,6 @@ def test_the_site_builds_without_warnings_and_loads_nothing_from_other_hosts(tmp
         loaded += [link for link in re.findall(r"<link\b[^>]+>", text) if re.search(r"href=[\"']?(https?:)?//", link)]
         assert [link for link in loaded if 'rel="canonical"' not in link] == [], page
         assert ".. math::" not in text, page
+        assert not STRAY.search(text), page
     for sheet in tmp_path.rglob("*.css"):
         assert not re.search(r"url\([\"']?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet

@@ -52,7 +52,7 @@ class TANGO(ByTimeModel):
         $$
         \begin{aligned}
         z(t) &= z(t - k) + \int_{t-k}^{t} \frac{dz}{dt}\, dt \\
-        P(o \mid s, r, t) &\propto \exp \mathrm{decoder}(z_s(t), z_r, z_o(t))
+        P(o \mid s, r, t) &\propto \exp \, \mathrm{decoder}(z_s(t), z_r, z_o(t))
         \end{aligned}
         $$
 
