@@ -22,7 +22,7 @@ from titer.models.titer.inductive import InductiveTable, co_occurrences, relatio
 from titer.models.titer.policy import Policy
 from titer.models.titer.representation import Representation
 from titer.models.titer.reward import SnapshotCounts, estimate_alpha, shaping
-from titer.models.titer.search import MAX_LAGS, Expansion, beam_search, best_per_entity
+from titer.models.titer.search import MAX_LAGS, BeamExpansion, beam_search, best_per_entity
 from titer.models.titer.walk import Node, candidate_actions
 
 
@@ -241,7 +241,7 @@ class TITer(Model):
         scores = best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
         return mask_unseen(scores, queries, self.vocabulary.num_entities, history)
 
-    def _search(self, queries: Queries, history: History) -> list[Expansion]:
+    def _search(self, queries: Queries, history: History) -> list[BeamExpansion]:
         representation = Representation(self._static(history), queries, self._inductive_table(history))
         return beam_search(self.policy, queries, history, representation)
 
@@ -285,7 +285,7 @@ class TITer(Model):
         return sorted(evidence, key=lambda item: item.share, reverse=True)[:limit]
 
     def _trace(
-        self, expansions: list[Expansion], index: int, subject: int
+        self, expansions: list[BeamExpansion], index: int, subject: int
     ) -> tuple[tuple[Edge, ...], tuple[dict[str, float], ...]]:
         """Return the path to one action of the last expansion, and the numbers of its hops."""
         actions: list[tuple[int, int, int, dict[str, float]]] = []
