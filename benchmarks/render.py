@@ -82,10 +82,10 @@ COUNTED = (
     "Counted while the model runs, by `titer size titer/icews14 --json > benchmarks/sizes/titer-icews14.json` and "
     "similar commands: the multiply-adds of all matrix products, averaged over a batch of 512 different queries; work "
     "that they share is divided among them. Elementwise products, such as the messages of graph layers, are not "
-    "counted. A step is one decision of one walk in training, forward pass only; a model that does not walk has one "
-    "step per query. A query is everything that one query of the evaluation needs: TITer's whole beam search, or a "
+    "counted. A hop is one decision of one walk in training, forward pass only; a model that does not walk has one "
+    "hop per query. A query is everything that one query of the evaluation needs: TITer's whole beam search, or a "
     "score for every entity. The paper does not state how it counted. TITer's path encoder alone needs 0.36 M for "
-    "three steps, so the paper's 0.225 M must be one step; with a relation table of as many rows as there are "
+    "three hops, so the paper's 0.225 M must be one hop; with a relation table of as many rows as there are "
     "entities, our implementation would have the paper's 1.455 M parameters. CyGNet's 8.568 M are its two output "
     "layers without its embeddings."
 )
@@ -219,7 +219,7 @@ def size_table() -> list[str]:
             paper = SIZES.get(model) if dataset == DATASETS[0] else None
             if paper or (counted and counted["parameters"]):
                 lines.append([f"`{model}`, {dataset}", *_ours(counted), *map(millions, paper or (None, None))])
-    header = ["parameters", "multiply-adds per step", "multiply-adds per query"]
+    header = ["parameters", "multiply-adds per query and hop", "multiply-adds per query"]
     return table(["", *header, "parameters, paper", "multiply-adds, paper"], lines)
 
 
