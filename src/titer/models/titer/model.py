@@ -14,7 +14,7 @@ from titer.graph.queries import Queries
 from titer.models.base import Model, StepResult
 from titer.models.common.entities import mask_unseen
 from titer.models.common.weight_cache import WeightKeyedCache
-from titer.models.evidence import Edge, Evidence
+from titer.models.evidence import STAYED, Edge, Evidence
 from titer.models.registry import register
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.decide import Decision, decide, gumbel_noise
@@ -278,10 +278,7 @@ class TITer(Model):
             # Walks that differ in their self-loops alone are the same path.
             earlier, kept = paths.get(path, (0.0, numbers))
             paths[path] = (earlier + share, kept)
-        evidence = [
-            Evidence(path, share, "" if path else "the query's own subject, without a hop", numbers)
-            for path, (share, numbers) in paths.items()
-        ]
+        evidence = [Evidence(path, share, "" if path else STAYED, numbers) for path, (share, numbers) in paths.items()]
         return sorted(evidence, key=lambda item: item.share, reverse=True)[:limit]
 
     def _trace(

@@ -4,11 +4,8 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from titer.data.vocabulary import Vocabulary
-from titer.models.evidence import Edge, Evidence
+from titer.models.evidence import STAYED, Edge, Evidence
 from titer.models.xerte.subgraph import SubgraphExpansion
-
-STAYED = "the query's own subject, without a hop"
-"""Note of the evidence for attention that never leaves the subject."""
 
 Node = tuple[int, int]
 
