@@ -11,8 +11,9 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model, StepResult
+from titer.models.base import StepResult
 from titer.models.common.entities import mask_unseen
+from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import STAYED, Edge, Evidence
 from titer.models.registry import register
@@ -27,7 +28,7 @@ from titer.models.titer.walk import Node, candidate_actions
 
 
 @register
-class TITer(Model):
+class TITer(TracksTrainedEntities):
     r"""An agent that walks from the subject of a query back through past facts to the answer.
 
     At a node \((e_l, t_l)\) the agent chooses among the N latest facts of \(e_l\) before \(t_l\) and a self-loop. The
@@ -130,7 +131,6 @@ class TITer(Model):
         self.policy = Policy(vocabulary, self.config)
         relations = vocabulary.num_directed_relations
         self.register_buffer("alpha", torch.ones(relations, self.config.num_snapshots))
-        self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
         self.register_buffer("member_entity", torch.empty(0, dtype=torch.int64))
         self.register_buffer("member_relation", torch.empty(0, dtype=torch.int64))
         self.register_buffer("entropy_weight", torch.tensor(self.config.entropy_weight))
@@ -138,7 +138,6 @@ class TITer(Model):
         self._inductive = WeightKeyedCache[InductiveTable]()
 
     alpha: Tensor  # (num_directed_relations, K)
-    trained: Tensor  # (num_entities,)
     member_entity: Tensor  # (pairs,) a member of E_r …
     member_relation: Tensor  # (pairs,) … and its r
     entropy_weight: Tensor
@@ -146,10 +145,10 @@ class TITer(Model):
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Estimate the Dirichlet distributions, and record the trained entities and their relations."""
+        super().prepare(train, valid)
         if self.config.shaped_reward:
             samples = SnapshotCounts.of(train, self.vocabulary, self.config.num_snapshots)
             self.alpha.copy_(estimate_alpha(samples, leave_one_out=self.config.leave_one_out))
-        self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
         self.member_entity, self.member_relation = co_occurrences(train, self.vocabulary)
 
     @property
