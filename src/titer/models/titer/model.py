@@ -1,7 +1,5 @@
 """The model TITer: training by REINFORCE, scoring by beam search, and evidence."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.distributions import Dirichlet
@@ -11,7 +9,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import StepResult
+from titer.models.base import UNREACHED, StepResult
 from titer.models.common.entities import mask_unseen
 from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
@@ -268,7 +266,7 @@ class TITer(TracksTrainedEntities):
         last = expansions[-1]
         ends = last.actions.object.view(-1)
         total = last.log_probability.reshape(-1)
-        found = torch.nonzero((ends == answer) & (total > -math.inf))[:, 0]
+        found = torch.nonzero((ends == answer) & (total > UNREACHED))[:, 0]
         found = found[total[found].argsort(descending=True, stable=True)]
         paths: dict[tuple[Edge, ...], tuple[float, tuple[dict[str, float], ...]]] = {}
         # All probabilities may underflow, but their shares of the sum do not.

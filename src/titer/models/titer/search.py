@@ -1,6 +1,5 @@
 """Beam search for the most probable paths (appendix A.3 of the paper)."""
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -8,6 +7,7 @@ from torch import Tensor
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import UNREACHED
 from titer.models.titer.decide import score_actions
 from titer.models.titer.policy import PathState, Policy
 from titer.models.titer.representation import Representation
@@ -127,8 +127,7 @@ def best_per_entity(last: BeamExpansion, num_entities: int) -> Tensor:
     """Return the log probability of the best path to each entity, -inf without one. (queries, num_entities)"""
     count = len(last.log_probability)
     ends = last.actions.object.view(count, -1)
-    scores = torch.full(
-        (count, num_entities + 1), -math.inf, device=ends.device
-    )  # the last column is for the padding entity
+    # The last column is for the padding entity.
+    scores = torch.full((count, num_entities + 1), UNREACHED, device=ends.device)
     scores.scatter_reduce_(1, ends, last.log_probability.reshape(count, -1), reduce="amax")
     return scores[:, :num_entities]
