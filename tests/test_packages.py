@@ -1,7 +1,8 @@
-"""Each package imports only from those above it in the table of docs/architecture.md."""
+"""Each package imports only from those above it in the table of docs/architecture.md, and class names are unique."""
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,3 +62,12 @@ def test_a_package_imports_only_from_packages_above_it(package: str):
     modules = (SOURCE / package).rglob("*.py")
     found = {module.name: imported_parts(module.read_text(encoding="utf-8")) & below for module in modules}
     assert {module: parts for module, parts in found.items() if parts} == {}
+
+
+def test_no_two_classes_share_a_name():
+    modules: dict[str, list[str]] = defaultdict(list)
+    for module in sorted(SOURCE.rglob("*.py")):
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                modules[node.name].append(str(module.relative_to(SOURCE)))
+    assert {name: found for name, found in modules.items() if len(found) > 1} == {}

@@ -16,7 +16,8 @@ from titer.errors import DataError, TiterError, UnknownNameError
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.question import Question
-from titer.forecasting.scoring import Scored
+from titer.forecasting.scoring import Scored, score
+from titer.graph.history import History
 from titer.graph.queries import Queries
 
 NAMES = ["Aldoria", "Army of Aldoria", "Quanta Labs", "Nadia Torvald", "Atlantis"]
@@ -142,6 +143,16 @@ def test_without_candidates_the_past_answers_of_the_relation_are_counted(world_d
     assert str(found.answers[0].reasons[0]) == "the answer in 2 of 3 past facts with this relation"
     earlier = forecaster.ask(names.entities[7], names.relations[0], at=world_data.axis.label(6), explain=3)
     assert str(earlier.answers[0].reasons[0]) == "the answer in the only past fact with this relation"
+
+
+def test_nan_scores_are_an_error(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    model = make_model("recurrency", world_data)
+    num_entities = world_data.vocabulary.num_entities
+    nan = torch.zeros(1, num_entities)
+    nan[0, num_entities // 2] = torch.nan
+    monkeypatch.setattr(model, "score", lambda *_: nan)
+    with pytest.raises(TiterError, match="recurrency returned NaN scores"):
+        score(model, Queries.one(0, 0, 5), History(world_data.train, world_data.vocabulary))
 
 
 @given(st.lists(st.lists(st.sampled_from([float("-inf"), -2.5, -0.0, 0.0, 1e-30, 1.0, 7.25]), min_size=5, max_size=5)))

@@ -230,6 +230,18 @@ def test_the_evidence_for_an_unseen_entity_is_its_fact_and_the_prior():
     )
 
 
+@pytest.mark.parametrize(
+    ("prior", "note"), [(True, "prior expectation"), (False, "frequency and activity of the answer")]
+)
+def test_the_note_names_what_remains_of_the_prior(prior: bool, note: str):
+    vocabulary = Vocabulary.numbered(3, 1)
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, prior=prior)).eval()
+    history = History(Facts.from_rows([(0, 0, 1, 1)]), vocabulary)
+    with torch.inference_mode():
+        (only,) = model.explain(Queries.one(0, 0, 3), 2, history)
+    assert (only.path, only.note) == ((), f"{note}, apart from any path")
+
+
 def test_other_true_answers_are_excluded_from_the_loss():
     vocabulary = Vocabulary.numbered(4, 1)
     both = Facts.from_rows([(0, 0, 1, 1), (0, 0, 1, 2), (0, 0, 2, 2)])

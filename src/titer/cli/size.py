@@ -50,6 +50,6 @@ def size(
     say(f"{config.model_name} on {dataset.name}")
     say(f"  {found.parameters:>13,} parameters")
     if found.multiply_adds_per_step is not None:
-        say(f"  {found.multiply_adds_per_step:>13,} multiply-adds per optimisation step in training")
+        say(f"  {found.multiply_adds_per_step:>13,} multiply-adds per query and hop in training, forward pass")
     say(f"  {found.multiply_adds_per_question:>13,} multiply-adds per query in evaluation")
     say(f"Matrix products only, in batches of {BATCH_SIZE}; work shared by a batch is divided among its queries.")

@@ -21,7 +21,7 @@ GAP = 14
 
 
 @dataclass(frozen=True)
-class Hop:
+class TimelineHop:
     """One fact of a path, from the lane it leaves to the lane it reaches."""
 
     start: str
@@ -41,18 +41,18 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Path:
+class TimelinePath:
     """Facts that lead from the question's entity to the answer."""
 
     number: int
     """The ``data-reason`` attribute of its facts."""
     share: float
     """Between 0 and 1; the width of the arcs."""
-    hops: tuple[Hop, ...]
+    hops: tuple[TimelineHop, ...]
 
 
 def draw_timeline(
-    paths: Sequence[Path],
+    paths: Sequence[TimelinePath],
     entity: str,
     answer: str,
     date: str,
@@ -102,7 +102,7 @@ def draw_timeline(
 class _Arc(NamedTuple):
     """A fact with its place in the picture."""
 
-    hop: Hop
+    hop: TimelineHop
     share: float
     reason: int
     place: int
@@ -133,7 +133,7 @@ class _Box(NamedTuple):
 class _Layout:
     """Where lanes and arcs go."""
 
-    def __init__(self, paths: Sequence[Path], entity: str, answer: str):
+    def __init__(self, paths: Sequence[TimelinePath], entity: str, answer: str):
         hops = [hop for path in paths for hop in path.hops]
         between = [name for hop in hops for name in (hop.start, hop.end) if name != answer]
         self.lanes = list(dict.fromkeys([entity, *between, answer]))
@@ -145,7 +145,7 @@ class _Layout:
             for place, hop in enumerate(path.hops):
                 self._place(path, place, hop)
 
-    def _place(self, path: Path, place: int, hop: Hop) -> None:
+    def _place(self, path: TimelinePath, place: int, hop: TimelineHop) -> None:
         """Place an arc at its time, or further left where it would cover another fact."""
         start, end = self.down(hop.start), self.down(hop.end)
         arc = _Arc(hop, path.share, path.number, place, self.across(hop.age), start, end)

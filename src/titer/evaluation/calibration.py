@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import Tensor
 
+from titer.models.base import UNREACHED
+
 NUM_BINS = 15
 
 
@@ -71,7 +73,7 @@ def mask_others(logits: Tensor, others: tuple[Tensor, Tensor]) -> Tensor:
 
     As in the ranking, predicting one of several true answers is not penalised for the others.
     """
-    return logits.index_put(others, logits.new_tensor(-torch.inf))
+    return logits.index_put(others, logits.new_tensor(UNREACHED))
 
 
 def judge(logits: Tensor, answers: Tensor, temperature: float) -> Confidence:
@@ -82,5 +84,5 @@ def judge(logits: Tensor, answers: Tensor, temperature: float) -> Confidence:
 
 def top_probability(logits: Tensor, temperature: float) -> Tensor:
     """Return the largest entry of softmax(logits / temperature), or 0 where no entity has a score. (queries,)"""
-    known = logits.amax(dim=1) > -torch.inf
+    known = logits.amax(dim=1) > UNREACHED
     return torch.where(known, torch.softmax(logits / temperature, dim=1).amax(dim=1), 0.0)

@@ -6,14 +6,13 @@ from dataclasses import replace
 import torch
 
 from titer.data.dataset import Dataset
-from titer.errors import TiterError
 from titer.evaluation.batching import default_batch_size
 from titer.evaluation.calibration import Confidence, judge, mask_others
 from titer.evaluation.protocol import Protocol
 from titer.evaluation.ranks import Ranks, rank_answers
 from titer.evaluation.result import Evaluation
 from titer.evaluation.task import EvaluationTask
-from titer.models.base import Model, evaluating
+from titer.models.base import Model, check_scores, evaluating
 from titer.progress import track
 
 __all__ = ["Evaluation", "evaluate", "evaluate_task"]
@@ -80,9 +79,7 @@ def evaluate_task(
         for rows, batch in batches if quiet else track(batches, f"evaluating on {task.split}"):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
             scores = model.score(batch, task.history)
-            # The maximum of a row is NaN if any entry is, and is faster to compute than a mask of all entries.
-            if bool(torch.isnan(scores.amax(dim=1)).any()):
-                raise TiterError(f"{model.name} returned NaN scores, which cannot be ranked")
+            check_scores(model, scores)
             ranks.put(rows, rank_answers(scores, answer, task.true_answers.of(batch)))
             logits = mask_others(model.logits(scores), task.true_at_time.others(batch, answer))
             confidence.put(rows, judge(logits, answer, model.temperature))

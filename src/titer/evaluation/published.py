@@ -33,9 +33,6 @@ _FIGURES = {
 
 MODELS = tuple(model for model, *_ in _ROWS)
 
-SIZES = {"renet": (5.459, 4.370), "cygnet": (8.568, 8.554), "xerte": (2.927, 225.895), "titer": (1.455, 0.225)}
-"""Parameters and multiply-adds on ICEWS14, in millions."""
-
 
 def published(model: str, dataset: str, metric: str) -> float | None:
     """Return a figure of the main table times a hundred; None if the table has no such figure."""

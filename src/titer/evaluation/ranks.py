@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from titer.evaluation.protocol import Ties, Unreachable
+from titer.models.base import UNREACHED
 
 
 @dataclass(frozen=True)
@@ -63,4 +64,4 @@ def rank_answers(scores: Tensor, answers: Tensor, filtered: tuple[Tensor, Tensor
     rivals, theirs = scores[row, entity], true[row, 0]
     better.index_add_(0, row, -(rivals > theirs).to(better.dtype))
     equal.index_add_(0, row, -(rivals == theirs).to(equal.dtype))
-    return Ranks(better, equal, true[:, 0] > float("-inf"), scores.shape[1])
+    return Ranks(better, equal, true[:, 0] > UNREACHED, scores.shape[1])

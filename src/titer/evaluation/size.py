@@ -24,7 +24,10 @@ class Size:
 
     parameters: int
     multiply_adds_per_step: int | None
-    """Of one step of one walk in training, forward pass only; a model that does not walk has one step per query."""
+    """Of one hop of one walk in training, forward pass only; a model that does not walk has one hop per query.
+
+    The name is that of the key in ``benchmarks/sizes/*.json``.
+    """
     multiply_adds_per_question: int
     """Of scoring every entity as the answer to one query, as in evaluation."""
 
@@ -34,14 +37,14 @@ class Size:
         copy = deepcopy(model).cpu().train()
         history = History(dataset.train, dataset.vocabulary)
         queries, answers = _last_queries(dataset)
-        per_step = None
+        per_hop = None
         if copy.is_trained_by_gradients:
             walked = multiply_adds(lambda: copy.training_step(queries, answers, history))
-            per_step = round(walked / BATCH_SIZE / copy.hops_per_query)
+            per_hop = round(walked / BATCH_SIZE / copy.hops_per_query)
         copy.eval()
         return cls(
             parameters=sum(parameter.numel() for parameter in copy.parameters()),
-            multiply_adds_per_step=per_step,
+            multiply_adds_per_step=per_hop,
             multiply_adds_per_question=round(multiply_adds(lambda: copy.score(queries, history)) / BATCH_SIZE),
         )
 

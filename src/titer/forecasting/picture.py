@@ -6,7 +6,7 @@ from pathlib import Path as FilePath
 from xml.etree.ElementTree import Element, tostring
 
 from titer.drawing.elements import el
-from titer.drawing.timeline import Hop, Path, draw_timeline
+from titer.drawing.timeline import TimelineHop, TimelinePath, draw_timeline
 from titer.errors import TiterError
 from titer.files import write_text
 from titer.forecasting.forecast import Answer, Forecast
@@ -22,11 +22,11 @@ def timeline_style() -> str:
 def draw_evidence(forecast: Forecast, answer: Answer, *, interactive: bool = False) -> Element | None:
     """Draw the evidence for an answer as an ``svg`` element; None if no reason worth showing has facts."""
     paths = [
-        Path(
+        TimelinePath(
             number,
             reason.share,
             tuple(
-                Hop(
+                TimelineHop(
                     readable(fact.start),
                     readable(fact.end),
                     fact.reversed,

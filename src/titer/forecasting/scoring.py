@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from titer.errors import TiterError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import UNREACHED, Model
+from titer.models.base import UNREACHED, Model, check_scores
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ def score(model: Model, queries: Queries, history: History) -> Scored:
     """
     queries = queries.to(model.device)
     scores = model.score(queries, history)
-    if bool(torch.isnan(scores).any()):
-        raise TiterError(f"{model.name} returned NaN scores, which cannot be ranked")
+    check_scores(model, scores)
     probabilities = model.probabilities(scores)
     has_past = history.count_before(queries.subject, queries.time) > 0
     reached = (scores > UNREACHED).sum(dim=1) - (scores.gather(1, queries.subject[:, None])[:, 0] > UNREACHED).long()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
+from titer.errors import TiterError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.evidence import Evidence
@@ -220,3 +221,18 @@ def evaluating(model: Model) -> Generator[None]:
         yield
     finally:
         model.train(was_training)
+
+
+def check_scores(model: Model, scores: Tensor) -> None:
+    """Reject scores that cannot be ranked.
+
+    Args:
+        model: The model that computed the scores.
+        scores: The result of its ``score``. Shape ``(queries, num_entities)``.
+
+    Raises:
+        TiterError: If a score is NaN.
+    """
+    # The maximum of a row is NaN if any entry is, and is faster to compute than a mask of all entries.
+    if bool(torch.isnan(scores.amax(dim=1)).any()):
+        raise TiterError(f"{model.name} returned NaN scores, which cannot be ranked")

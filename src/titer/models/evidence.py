@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from titer.data.vocabulary import Vocabulary
 
+STAYED = "the query's own subject, without a hop"
+"""Note of the evidence for walks, or attention, that never leave the subject."""
+
 
 class Edge(NamedTuple):
     """A past fact as one hop of a path, from ``subject`` to ``object``.

@@ -12,11 +12,8 @@ from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
 from titer.models.common.entities import mask_unseen
 from titer.models.common.validation import check_at_least_one
-from titer.models.evidence import Edge, Evidence
+from titer.models.evidence import STAYED, Edge, Evidence
 from titer.models.registry import register
-
-STAYED = "the query's own subject, without a hop"
-"""Note of the evidence for walks that never leave the subject."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ from titer.models.registry import register
 
 MIN_LOG_PROBABILITY = -30.0
 PRIOR = "prior expectation, apart from any path"
+"""Note of the evidence for the weight of the prior."""
+FREQUENCY = "frequency and activity of the answer, apart from any path"
+"""Note of the same evidence with ``prior = false``, where only these terms of the prior remain."""
 
 
 @register
@@ -156,7 +159,8 @@ class PathMixture(TracksTrainedEntities):
             for paths in (*self._direct(mixture, batch, answer), *member.longer):
                 for path, weight in _to(answer, paths, batch):
                     shares[path] = shares.get(path, 0.0) + weight * each
-        found = [Evidence(path, share, "" if path else PRIOR) for path, share in shares.items() if share > 0]
+        note = PRIOR if self.config.prior else FREQUENCY
+        found = [Evidence(path, share, "" if path else note) for path, share in shares.items() if share > 0]
         return sorted(found, key=lambda evidence: -evidence.share)[:limit]
 
     @staticmethod

@@ -1,7 +1,5 @@
 """The model TITer: training by REINFORCE, scoring by beam search, and evidence."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.distributions import Dirichlet
@@ -11,10 +9,11 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model, StepResult
+from titer.models.base import UNREACHED, StepResult
 from titer.models.common.entities import mask_unseen
+from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
-from titer.models.evidence import Edge, Evidence
+from titer.models.evidence import STAYED, Edge, Evidence
 from titer.models.registry import register
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.decide import Decision, decide, gumbel_noise
@@ -22,12 +21,12 @@ from titer.models.titer.inductive import InductiveTable, co_occurrences, relatio
 from titer.models.titer.policy import Policy
 from titer.models.titer.representation import Representation
 from titer.models.titer.reward import SnapshotCounts, estimate_alpha, shaping
-from titer.models.titer.search import MAX_LAGS, Expansion, beam_search, best_per_entity
+from titer.models.titer.search import MAX_LAGS, BeamExpansion, beam_search, best_per_entity
 from titer.models.titer.walk import Node, candidate_actions
 
 
 @register
-class TITer(Model):
+class TITer(TracksTrainedEntities):
     r"""An agent that walks from the subject of a query back through past facts to the answer.
 
     At a node \((e_l, t_l)\) the agent chooses among the N latest facts of \(e_l\) before \(t_l\) and a self-loop. The
@@ -130,7 +129,6 @@ class TITer(Model):
         self.policy = Policy(vocabulary, self.config)
         relations = vocabulary.num_directed_relations
         self.register_buffer("alpha", torch.ones(relations, self.config.num_snapshots))
-        self.register_buffer("trained", torch.ones(vocabulary.num_entities, dtype=torch.bool))
         self.register_buffer("member_entity", torch.empty(0, dtype=torch.int64))
         self.register_buffer("member_relation", torch.empty(0, dtype=torch.int64))
         self.register_buffer("entropy_weight", torch.tensor(self.config.entropy_weight))
@@ -138,7 +136,6 @@ class TITer(Model):
         self._inductive = WeightKeyedCache[InductiveTable]()
 
     alpha: Tensor  # (num_directed_relations, K)
-    trained: Tensor  # (num_entities,)
     member_entity: Tensor  # (pairs,) a member of E_r …
     member_relation: Tensor  # (pairs,) … and its r
     entropy_weight: Tensor
@@ -146,10 +143,10 @@ class TITer(Model):
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Estimate the Dirichlet distributions, and record the trained entities and their relations."""
+        super().prepare(train, valid)
         if self.config.shaped_reward:
             samples = SnapshotCounts.of(train, self.vocabulary, self.config.num_snapshots)
             self.alpha.copy_(estimate_alpha(samples, leave_one_out=self.config.leave_one_out))
-        self.trained.copy_(torch.from_numpy(train.mentions(self.vocabulary.num_entities)))
         self.member_entity, self.member_relation = co_occurrences(train, self.vocabulary)
 
     @property
@@ -241,7 +238,7 @@ class TITer(Model):
         scores = best_per_entity(self._search(queries, history)[-1], history.vocabulary.num_entities)
         return mask_unseen(scores, queries, self.vocabulary.num_entities, history)
 
-    def _search(self, queries: Queries, history: History) -> list[Expansion]:
+    def _search(self, queries: Queries, history: History) -> list[BeamExpansion]:
         representation = Representation(self._static(history), queries, self._inductive_table(history))
         return beam_search(self.policy, queries, history, representation)
 
@@ -269,7 +266,7 @@ class TITer(Model):
         last = expansions[-1]
         ends = last.actions.object.view(-1)
         total = last.log_probability.reshape(-1)
-        found = torch.nonzero((ends == answer) & (total > -math.inf))[:, 0]
+        found = torch.nonzero((ends == answer) & (total > UNREACHED))[:, 0]
         found = found[total[found].argsort(descending=True, stable=True)]
         paths: dict[tuple[Edge, ...], tuple[float, tuple[dict[str, float], ...]]] = {}
         # All probabilities may underflow, but their shares of the sum do not.
@@ -278,14 +275,11 @@ class TITer(Model):
             # Walks that differ in their self-loops alone are the same path.
             earlier, kept = paths.get(path, (0.0, numbers))
             paths[path] = (earlier + share, kept)
-        evidence = [
-            Evidence(path, share, "" if path else "the query's own subject, without a hop", numbers)
-            for path, (share, numbers) in paths.items()
-        ]
+        evidence = [Evidence(path, share, "" if path else STAYED, numbers) for path, (share, numbers) in paths.items()]
         return sorted(evidence, key=lambda item: item.share, reverse=True)[:limit]
 
     def _trace(
-        self, expansions: list[Expansion], index: int, subject: int
+        self, expansions: list[BeamExpansion], index: int, subject: int
     ) -> tuple[tuple[Edge, ...], tuple[dict[str, float], ...]]:
         """Return the path to one action of the last expansion, and the numbers of its hops."""
         actions: list[tuple[int, int, int, dict[str, float]]] = []

@@ -1,6 +1,5 @@
 """Beam search for the most probable paths (appendix A.3 of the paper)."""
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -8,6 +7,7 @@ from torch import Tensor
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import UNREACHED
 from titer.models.titer.decide import score_actions
 from titer.models.titer.policy import PathState, Policy
 from titer.models.titer.representation import Representation
@@ -17,7 +17,7 @@ MAX_LAGS = 1 << 16
 """Number of time lags with an encoding of their own; longer lags use the last one, to bound memory."""
 
 
-class Expansion(NamedTuple):
+class BeamExpansion(NamedTuple):
     """One hop of the search: all candidate actions of the paths in the beam, and their probabilities."""
 
     actions: Actions  # (queries * paths, actions)
@@ -27,7 +27,9 @@ class Expansion(NamedTuple):
     parent: Tensor  # (queries, paths) flat index of each path's last action in the previous expansion
 
 
-def beam_search(policy: Policy, queries: Queries, history: History, representation: Representation) -> list[Expansion]:
+def beam_search(
+    policy: Policy, queries: Queries, history: History, representation: Representation
+) -> list[BeamExpansion]:
     """Search the most probable paths of every query.
 
     Args:
@@ -52,7 +54,7 @@ def beam_search(policy: Policy, queries: Queries, history: History, representati
     num_lags = min(max(int(query_time.max()) - history.first_time, 0) + 1, MAX_LAGS) if count else 1
     encoding = policy.encodings(num_lags)
     encoder = _ProjectedEncoder(policy, table, encoding)
-    expansions: list[Expansion] = []
+    expansions: list[BeamExpansion] = []
     for hop in range(config.path_length):
         paths = reached.shape[1]
         actions = candidate_actions(history, node.entity, node.time, query_time[owner], config, first=hop == 0)
@@ -64,7 +66,7 @@ def beam_search(policy: Policy, queries: Queries, history: History, representati
         )
         hop_log = torch.log_softmax(scores.phi, dim=1).view(count, paths, -1)
         total = reached[:, :, None] + hop_log
-        expansions.append(Expansion(actions, total, hop_log.exp(), scores.beta.view_as(hop_log), parent))
+        expansions.append(BeamExpansion(actions, total, hop_log.exp(), scores.beta.view_as(hop_log), parent))
         if hop == config.path_length - 1:
             break
         reached, parent = _keep_best(total.flatten(1), config.beam_size)
@@ -121,12 +123,11 @@ def _keep_best(total: Tensor, beam_size: int) -> tuple[Tensor, Tensor]:
     return best.values, best.indices
 
 
-def best_per_entity(last: Expansion, num_entities: int) -> Tensor:
+def best_per_entity(last: BeamExpansion, num_entities: int) -> Tensor:
     """Return the log probability of the best path to each entity, -inf without one. (queries, num_entities)"""
     count = len(last.log_probability)
     ends = last.actions.object.view(count, -1)
-    scores = torch.full(
-        (count, num_entities + 1), -math.inf, device=ends.device
-    )  # the last column is for the padding entity
+    # The last column is for the padding entity.
+    scores = torch.full((count, num_entities + 1), UNREACHED, device=ends.device)
     scores.scatter_reduce_(1, ends, last.log_probability.reshape(count, -1), reduce="amax")
     return scores[:, :num_entities]

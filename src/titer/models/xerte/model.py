@@ -18,7 +18,7 @@ from titer.models.xerte.attention import Attention, AttentionContext, TimeEncodi
 from titer.models.xerte.config import XERTEConfig
 from titer.models.xerte.paths import evidence
 from titer.models.xerte.sampling import Nodes, prior_edges
-from titer.models.xerte.subgraph import Expansion
+from titer.models.xerte.subgraph import SubgraphExpansion
 from titer.models.xerte.update import Link, Update
 
 MIN_ATTENTION = 1e-30
@@ -105,20 +105,20 @@ class XERTE(Model):
         """Return the final attention of every entity. (queries, num_entities)"""
         return self._expand(queries, history)[-1].by_entity(len(queries), history.vocabulary.num_entities)
 
-    def _expand(self, queries: Queries, history: History) -> list[Expansion]:
+    def _expand(self, queries: Queries, history: History) -> list[SubgraphExpansion]:
         """Return the expansions of the subgraphs of all queries."""
         context = self._context(queries, history)
         nodes = Nodes.of_queries(queries)
         attention = context.entity.new_ones(len(queries))
         hidden = [context.embed(nodes)]  # h of the source nodes of each expansion
         links: list[Link] = []
-        expansions: list[Expansion] = []
+        expansions: list[SubgraphExpansion] = []
         for layer, max_edges, update in zip(self.attentions, self.config.num_edges, [*self.updates, None], strict=True):
             edges = prior_edges(history, nodes, queries.time, max_edges, strictly_back=self.config.strictly_back)
             query = torch.cat([hidden[0], context.relation.index_select(0, queries.relation)], dim=1)
             alpha = layer(nodes, edges, hidden[-1], query, context)
             flow = alpha * attention.index_select(0, edges.source)
-            expansions.append(Expansion(nodes, edges.source, edges.relation, edges.target, alpha, flow))
+            expansions.append(SubgraphExpansion(nodes, edges.source, edges.relation, edges.target, alpha, flow))
             if not isinstance(update, Update):
                 break
             expansions[-1] = expansions[-1].pruned(len(queries), self.config.kept_edges)

@@ -4,16 +4,13 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from titer.data.vocabulary import Vocabulary
-from titer.models.evidence import Edge, Evidence
-from titer.models.xerte.subgraph import Expansion
-
-STAYED = "the query's own subject, without a hop"
-"""Note of the evidence for attention that never leaves the subject."""
+from titer.models.evidence import STAYED, Edge, Evidence
+from titer.models.xerte.subgraph import SubgraphExpansion
 
 Node = tuple[int, int]
 
 
-class Path(NamedTuple):
+class AttentionPath(NamedTuple):
     """A path and the attention that takes it."""
 
     edges: tuple[Edge, ...]
@@ -21,7 +18,7 @@ class Path(NamedTuple):
     attention: float
 
 
-def evidence(expansions: list[Expansion], answer: int, vocabulary: Vocabulary) -> list[Evidence]:
+def evidence(expansions: list[SubgraphExpansion], answer: int, vocabulary: Vocabulary) -> list[Evidence]:
     """Return all paths through the subgraph of a single query that end at an answer, strongest first."""
     merged: dict[tuple[Edge, ...], tuple[tuple[float, ...], float]] = {}
     by_node = _paths_to(expansions, answer, vocabulary)
@@ -38,13 +35,15 @@ def evidence(expansions: list[Expansion], answer: int, vocabulary: Vocabulary) -
     return sorted(found, key=lambda item: item.share, reverse=True)
 
 
-def _paths_to(expansions: list[Expansion], answer: int, vocabulary: Vocabulary) -> dict[Node, list[Path]]:
+def _paths_to(
+    expansions: list[SubgraphExpansion], answer: int, vocabulary: Vocabulary
+) -> dict[Node, list[AttentionPath]]:
     """Return the paths from the query's node to every node of an answer after the last expansion."""
     useful = _useful_nodes(expansions, answer)
     (entity,), (time,) = expansions[0].nodes.entity.tolist(), expansions[0].nodes.time.tolist()
-    paths = {(entity, time): [Path((), (), 1.0)]}
+    paths = {(entity, time): [AttentionPath((), (), 1.0)]}
     for expansion, useful_nodes in zip(expansions, useful, strict=True):
-        reached: dict[Node, list[Path]] = defaultdict(list)
+        reached: dict[Node, list[AttentionPath]] = defaultdict(list)
         for source, relation, target, alpha in _edges(expansion):
             if target not in useful_nodes:
                 continue
@@ -53,14 +52,15 @@ def _paths_to(expansions: list[Expansion], answer: int, vocabulary: Vocabulary) 
             else:
                 edge = Edge(source[0], relation, *target)
                 more = [
-                    Path((*path.edges, edge), (*path.alphas, alpha), path.attention * alpha) for path in paths[source]
+                    AttentionPath((*path.edges, edge), (*path.alphas, alpha), path.attention * alpha)
+                    for path in paths[source]
                 ]
             reached[target] += more
         paths = reached
     return paths
 
 
-def _useful_nodes(expansions: list[Expansion], answer: int) -> list[set[Node]]:
+def _useful_nodes(expansions: list[SubgraphExpansion], answer: int) -> list[set[Node]]:
     """Return the nodes after each expansion from which attention flows on to an answer."""
     nodes = {target for _, _, target, _ in _edges(expansions[-1]) if target[0] == answer}
     useful = [nodes]
@@ -70,7 +70,7 @@ def _useful_nodes(expansions: list[Expansion], answer: int) -> list[set[Node]]:
     return useful
 
 
-def _edges(expansion: Expansion) -> list[tuple[Node, int, Node, float]]:
+def _edges(expansion: SubgraphExpansion) -> list[tuple[Node, int, Node, float]]:
     """Return (v, p, u, α) of every edge."""
     nodes, targets = (
         list(zip(ends.entity.tolist(), ends.time.tolist(), strict=True)) for ends in (expansion.nodes, expansion.target)

@@ -9,7 +9,7 @@ from titer.models.xerte.sampling import Nodes
 from titer.models.xerte.update import Link
 
 
-class Expansion(NamedTuple):
+class SubgraphExpansion(NamedTuple):
     """One expansion of the subgraphs: the nodes that attention leaves, and the edges along which it flows."""
 
     nodes: Nodes
@@ -19,13 +19,13 @@ class Expansion(NamedTuple):
     alpha: Tensor  # (edges,) α_vu
     flow: Tensor  # (edges,) α_vu a_v
 
-    def pruned(self, num_queries: int, max_edges: int) -> "Expansion":
+    def pruned(self, num_queries: int, max_edges: int) -> "SubgraphExpansion":
         """Keep the ``max_edges`` edges of each query along which most attention flows."""
         kept = largest_of_each(self.flow.detach(), self.target.query, num_queries, max_edges)
         source, relation, alpha, flow = (
             column.index_select(0, kept) for column in (self.source, self.relation, self.alpha, self.flow)
         )
-        return Expansion(self.nodes, source, relation, self.target.at(kept), alpha, flow)
+        return SubgraphExpansion(self.nodes, source, relation, self.target.at(kept), alpha, flow)
 
     def reached(self) -> tuple[Nodes, Tensor, Link]:
         """Return the distinct target nodes, a_u = Σ_v α_vu a_v of each, and the link to them from the source nodes."""
