@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from commands import invoke
+from commands import titer
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import save_dataset
 from titer.data.split import split_by_fraction
@@ -21,14 +21,6 @@ DAYS = 20
 WHOM = ("Aldoria", "hold talks with")
 WHO = ("?", "brief", "Army of Aldoria")
 EARLIER = "Aldoria | hold talks with | {} | 2023-01-20"
-
-
-def titer(*words: str | Path) -> str:
-    """Return everything that a command prints, including notes on standard error."""
-    result = invoke(*words)
-    if result.exception is not None:
-        raise result.exception
-    return result.output
 
 
 @pytest.fixture(scope="module")
