@@ -204,7 +204,7 @@ def test_a_notebook_shows_an_evaluation_as_a_table_with_escaped_names(dataset: D
     assert f"expected error {found.confidence.expected_calibration_error():.2%}" in html
     page = ElementTree.fromstring(html.replace("<br>", "<br/>"))
     header, *rows = [[cell.text for cell in row] for row in page.iter("tr")]
-    assert header == ["queries", "count", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
+    assert header == [None, "queries", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
     metrics = found.metrics()
     assert rows[0][:4] == ["all", f"{metrics.queries:,}", f"{100 * metrics.mrr:.2f}", f"{100 * metrics.hits_at_1:.2f}"]
     assert len(rows) == len(found.rows())
