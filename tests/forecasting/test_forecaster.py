@@ -46,7 +46,7 @@ def test_the_subject_can_be_asked_for(forecaster: Forecaster):
 def test_without_a_time_the_question_is_about_the_next_step(forecaster: Forecaster):
     found = forecaster.ask("Aldoria", "accuse")
     assert (found.time, found.ahead) == ("2023-07-01", 1)
-    assert "1 day after the last known fact (30 Jun 2023)" in found.horizon
+    assert "1 day after the last known fact, 30 Jun 2023" in found.horizon
 
 
 def test_the_horizon_says_how_far_ahead_a_question_is(forecaster: Forecaster):
