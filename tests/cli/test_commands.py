@@ -207,6 +207,12 @@ def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: di
     assert not (tmp_path / "x").exists()
 
 
+def test_training_is_not_announced_before_the_run_directory_is_checked(runs: dict[str, Path]):
+    result = titer_process("train", "small-world", "--model", "recurrency", "--out", runs["recurrency"])
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"error: {runs['recurrency']} already holds a run")
+
+
 def test_output_into_a_pipe_has_no_progress_bars_and_no_colours(runs: dict[str, Path]):
     result = titer_process("evaluate", runs["recurrency"])
     assert result.stderr == ""
