@@ -191,7 +191,7 @@ def test_an_evaluation_prints_its_protocol_metrics_and_calibration(dataset: Data
     lines = repr(found).splitlines()
     assert lines[0] == "Evaluation: spy on random, test split"
     assert lines[1] == "protocol: time-aware filter, realistic ties, unreachable tied, rolling history"
-    assert lines[2].startswith(f"  all: count {len(found.queries)}, MRR {100 * found.metrics().mrr:.2f}, Hits@1 ")
+    assert lines[2].startswith(f"  all: queries {len(found.queries)}, MRR {100 * found.metrics().mrr:.2f}, Hits@1 ")
     assert len(lines) == 3 + len(found.rows())
     assert f"expected error {found.confidence.expected_calibration_error():.2%} at temperature 1" in lines[-1]
 

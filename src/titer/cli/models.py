@@ -4,7 +4,7 @@ from titer.cli.options import JsonOption
 from titer.cli.screen import note, say_json, say_table
 from titer.errors import PluginError
 
-EXAMPLES = ("titer models", "titer models --json")
+EXAMPLES = ("titer models --json",)
 
 
 def models(json: JsonOption = False) -> None:
