@@ -1,5 +1,7 @@
-"""Run the commands of titer in this process."""
+"""Run the commands of titer, in this process or in another."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from typer.testing import CliRunner, Result
@@ -17,3 +19,10 @@ def titer(*words: str | Path) -> str:
     result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def titer_process(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, as a user does, and return what it printed and its exit code."""
+    return subprocess.run(
+        [sys.executable, "-m", "titer", *map(str, words)], capture_output=True, text=True, timeout=120
+    )

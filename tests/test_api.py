@@ -57,12 +57,27 @@ def test_training_into_a_run_directory_gives_the_run_of_the_command(world_data: 
 
 def test_a_run_is_replaced_or_resumed_only_on_request(tmp_path: Path):
     titer.train("small-world", "recurrency", out=tmp_path / "run")
-    with pytest.raises(titer.TiterError, match="already holds a run"):
+    with pytest.raises(
+        titer.TiterError, match="already holds a run; choose another folder, or pass overwrite or resume"
+    ):
         titer.train("small-world", "recurrency", out=tmp_path / "run")
     for overwrite, resume in ((True, False), (False, True)):
         assert titer.train("small-world", "recurrency", out=tmp_path / "run", overwrite=overwrite, resume=resume).run
         with pytest.raises(titer.TiterError, match="need out"):
             titer.train("small-world", "recurrency", overwrite=overwrite, resume=resume)
+
+
+def test_a_missing_configuration_file_is_named_once():
+    with pytest.raises(titer.ConfigError, match=r"^nope\.toml: no such file$"):
+        titer.train("small-world", config="nope.toml")
+
+
+def test_the_settings_to_choose_from_are_listed_once():
+    with pytest.raises(titer.ConfigError, match="choose from") as refused:
+        titer.train("small-world", "recurrency", zzz=1)
+    listed = str(refused.value).partition("choose from ")[2].split(", ")
+    assert "batch_size" in listed
+    assert len(set(listed)) == len(listed)
 
 
 def test_a_dataset_is_found_by_its_folder(recurrency_run: Path, world_data: titer.Dataset):

@@ -10,12 +10,16 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import titer
 from titer import errors
+from titer.graph.history import DERIVED
 
 SOURCE = Path(titer.__file__).parents[1]
 ROOT = SOURCE.parent
@@ -34,6 +38,9 @@ ABSENT = (
     "pandas",
     "sklearn",
 )
+
+# Types of other packages in annotations, which titer imports only when they are used.
+OTHER_NAMES = {"pa": SimpleNamespace(Table=object, RecordBatch=object), "pd": SimpleNamespace(DataFrame=object)}
 
 
 def type_checking_names() -> dict[str, str]:
@@ -113,6 +120,45 @@ def test_a_public_name_is_documented(name: str):
     assert missing == []
 
 
+def mentioned(annotation: Any) -> Iterator[type]:
+    """Yield the classes of titer that a type annotation contains."""
+    if inspect.isclass(annotation) and annotation.__module__.partition(".")[0] == "titer":
+        yield annotation
+    for part in get_args(annotation):
+        yield from mentioned(part)
+
+
+def annotated(name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the functions, methods, properties and fields of a public name that have annotations."""
+    value = getattr(titer, name)
+    if not inspect.isclass(value):
+        yield name, value
+        return
+    yield f"{name} (fields)", value
+    for member, defined in vars(value).items():
+        # The indexes derived from a history are details of the models of titer.
+        if (not member.startswith("_") or member == "__init__") and member not in DERIVED:
+            function = getattr(defined, "fget", None) or getattr(defined, "func", None)
+            function = function or getattr(defined, "__func__", defined)
+            if inspect.isfunction(function):
+                yield f"{name}.{member}", function
+
+
+@pytest.mark.parametrize("name", [name for name in titer.__all__ if name != "__version__"])
+def test_every_type_that_a_public_name_takes_or_returns_is_public(name: str):
+    # Names that are imported for type checkers only are looked up among the public ones.
+    names = {public: getattr(titer, public) for public in titer.__all__} | OTHER_NAMES
+    private = {
+        f"{label}: {found.__name__}"
+        for label, value in annotated(name)
+        for key, hint in get_type_hints(value, localns=names).items()
+        if not key.startswith("_")
+        for found in mentioned(hint)
+        if found.__name__ not in titer.__all__
+    }
+    assert private == set()
+
+
 def documents() -> list[str]:
     found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("*/*.ipynb")]
     return sorted({str(path.relative_to(ROOT)) for path in found})
@@ -179,3 +225,19 @@ else:
 """
     result = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def packages_of(extra: str) -> list[str]:
+    """Return the modules that an extra brings, by the names under which they are imported."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = (re.match(r"[\w-]+", requirement) for requirement in project["optional-dependencies"][extra])
+    return [match[0].replace("-", "_") for match in found if match is not None]
+
+
+@pytest.mark.parametrize("package", packages_of("serve"))
+def test_the_service_names_its_extra_if_a_package_is_missing(package: str, monkeypatch: pytest.MonkeyPatch):
+    for module in [name for name in sys.modules if re.match(r"titer\.service\b", name)]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(errors.MissingPackageError, match=r"pip install 'titer\[serve\]'"):
+        import_module("titer.service")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from titer.data.facts import Facts as Facts
     from titer.data.importing import import_dataset as import_dataset
     from titer.data.load import load_dataset as load_dataset
+    from titer.data.readers.rejections import Problem as Problem
     from titer.data.time_axis import TimeAxis as TimeAxis
     from titer.data.time_unit import TimeUnit as TimeUnit
     from titer.data.vocabulary import Vocabulary as Vocabulary
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
     from titer.errors import TiterError as TiterError
     from titer.errors import UnknownFactError as UnknownFactError
     from titer.errors import UnknownNameError as UnknownNameError
+    from titer.evaluation.calibration import CalibrationBin as CalibrationBin
+    from titer.evaluation.calibration import Confidence as Confidence
     from titer.evaluation.metrics import Metrics as Metrics
     from titer.evaluation.protocol import Past as Past
     from titer.evaluation.protocol import Protocol as Protocol
     from titer.evaluation.protocol import Ties as Ties
     from titer.evaluation.protocol import Unreachable as Unreachable
+    from titer.evaluation.ranks import Ranks as Ranks
     from titer.evaluation.result import Evaluation as Evaluation
     from titer.forecasting.fact_input import FactInput as FactInput
     from titer.forecasting.forecast import Answer as Answer
@@ -43,12 +47,16 @@ if TYPE_CHECKING:
     from titer.forecasting.forecast import Reason as Reason
     from titer.forecasting.forecast import Unanswered as Unanswered
     from titer.forecasting.forecaster import Forecaster as Forecaster
+    from titer.forecasting.names import NameIndex as NameIndex
+    from titer.forecasting.picture import Picture as Picture
     from titer.forecasting.question import Question as Question
     from titer.forecasting.tables import record_batches as record_batches
     from titer.forecasting.tables import to_table as to_table
     from titer.forecasting.what_if import Move as Move
     from titer.forecasting.what_if import WhatIf as WhatIf
     from titer.graph.filters import Filter as Filter
+    from titer.graph.history import AllEdges as AllEdges
+    from titer.graph.history import Edges as Edges
     from titer.graph.history import History as History
     from titer.graph.queries import Queries as Queries
     from titer.models.base import Model as Model
@@ -61,6 +69,8 @@ if TYPE_CHECKING:
     from titer.store.adding import add_records as add_records
     from titer.store.facts import Added as Added
     from titer.store.facts import FactStore as FactStore
+    from titer.store.facts import NamedFact as NamedFact
+    from titer.store.facts import StoredFact as StoredFact
     from titer.training.config import Config as Config
     from titer.training.config import TrainingConfig as TrainingConfig
 
@@ -77,20 +87,25 @@ _PUBLIC = {
     "titer.runs.run": ["Run"],
     "titer.evaluation.result": ["Evaluation"],
     "titer.evaluation.metrics": ["Metrics"],
+    "titer.evaluation.ranks": ["Ranks"],
+    "titer.evaluation.calibration": ["Confidence", "CalibrationBin"],
     "titer.evaluation.protocol": ["Protocol", "Ties", "Unreachable", "Past"],
     "titer.graph.filters": ["Filter"],
     "titer.forecasting.forecaster": ["Forecaster"],
     "titer.forecasting.question": ["Question"],
     "titer.forecasting.forecast": ["Forecast", "Answer", "Reason", "PastFact", "Unanswered"],
+    "titer.forecasting.picture": ["Picture"],
+    "titer.forecasting.names": ["NameIndex"],
     "titer.forecasting.what_if": ["WhatIf", "Move"],
     "titer.forecasting.fact_input": ["FactInput"],
     "titer.forecasting.tables": ["to_table", "record_batches"],
-    "titer.store.facts": ["FactStore", "Added"],
+    "titer.store.facts": ["FactStore", "Added", "NamedFact", "StoredFact"],
     "titer.store.adding": ["add_records", "BadFactsError"],
+    "titer.data.readers.rejections": ["Problem"],
     "titer.models.base": ["Model", "StepResult"],
     "titer.models.evidence": ["Evidence", "Edge"],
     "titer.models.registry": ["register"],
-    "titer.graph.history": ["History"],
+    "titer.graph.history": ["History", "Edges", "AllEdges"],
     "titer.graph.queries": ["Queries"],
     "titer.errors": [
         "TiterError",

@@ -168,7 +168,7 @@ def _tables_with(setting: str, model_name: str) -> list[str]:
     of_training = [field.name for field in fields(TrainingConfig)]
     tables = [table for table, names in (("model", of_model), ("training", of_training)) if setting in names]
     if not tables:
-        known = [*of_training, *of_model]
+        known = list(dict.fromkeys([*of_training, *of_model]))
         close = suggest(setting, known)
         hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}"
         raise ConfigError(f"unknown setting {setting!r} of {model_name}; {hint}")

@@ -40,7 +40,7 @@ def atomic_path(target: Path) -> Generator[Path]:
 def atomic_directory(target: Path, *, overwrite: bool = False) -> Generator[Path]:
     """Yield a temporary folder that becomes ``target`` when the block ends without an error."""
     if target.exists() and not overwrite:
-        raise TiterError(f"{target} already exists; choose another path or pass --overwrite")
+        raise TiterError(f"{target} already exists; choose another path or pass overwrite")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:

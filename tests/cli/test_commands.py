@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import typer
 
-from commands import invoke, titer
+from commands import invoke, titer, titer_process
 from titer import __version__
 from titer.cli.main import app
 from titer.errors import NoEvidenceError, TiterError
@@ -184,12 +184,6 @@ def test_forecast_prints_names_dates_and_evidence(runs: dict[str, Path]):
     assert found["answers"][0]["entity"] == "President of Aldoria"
 
 
-def run_titer(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "titer", *map(str, words)], capture_output=True, text=True, timeout=120
-    )
-
-
 def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: dict[str, Path], tmp_path: Path):
     for words, message in (
         (("forecast", runs["recurrency"], "Aldorai", "accuse"), "Did you mean: Aldoria"),
@@ -205,7 +199,7 @@ def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: di
         ),
         (("evaluate", runs["recurrency"], "--ties", "lucky"), "--ties must be one of"),
     ):
-        result = run_titer(*words)
+        result = titer_process(*words)
         assert result.returncode == 1
         assert result.stderr.startswith("error: ") or "\nerror: " in result.stderr
         assert message in result.stderr
@@ -213,7 +207,13 @@ def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: di
     assert not (tmp_path / "x").exists()
 
 
+def test_training_is_not_announced_before_the_run_directory_is_checked(runs: dict[str, Path]):
+    result = titer_process("train", "small-world", "--model", "recurrency", "--out", runs["recurrency"])
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"error: {runs['recurrency']} already holds a run")
+
+
 def test_output_into_a_pipe_has_no_progress_bars_and_no_colours(runs: dict[str, Path]):
-    result = run_titer("evaluate", runs["recurrency"])
+    result = titer_process("evaluate", runs["recurrency"])
     assert result.stderr == ""
     assert "\x1b" not in result.stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from commands import invoke
+from commands import invoke, titer
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import save_dataset
 from titer.data.split import split_by_fraction
@@ -21,14 +21,6 @@ DAYS = 20
 WHOM = ("Aldoria", "hold talks with")
 WHO = ("?", "brief", "Army of Aldoria")
 EARLIER = "Aldoria | hold talks with | {} | 2023-01-20"
-
-
-def titer(*words: str | Path) -> str:
-    """Return everything that a command prints, including notes on standard error."""
-    result = invoke(*words)
-    if result.exception is not None:
-        raise result.exception
-    return result.output
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +56,7 @@ def test_it_is_evaluated_compared_and_counted(run: Path):
 
 @pytest.mark.parametrize("question", [WHOM, WHO], ids=["object", "subject"])
 def test_it_answers_both_directions_with_evidence_if_it_has_any(run: Path, question: tuple[str, ...]):
-    shown = titer("forecast", run, *question, "--explain")
+    shown = invoke("forecast", run, *question, "--explain").output  # with the notes on standard error
     assert re.search(r"^  1\. \w+.* \d+\.\d%$", shown, flags=re.MULTILINE)
     assert bool(re.search(r"^ +\d+%  \w+.* days? before", shown, flags=re.MULTILINE)) == has_evidence(run)
     assert (f"note: {run.name} has no evidence to show" in shown) != has_evidence(run)

@@ -62,7 +62,7 @@ BAD_ROWS: dict[str, tuple[str, str | bytes, str]] = {
     "not in the calendar": (
         "f.csv",
         HEADER + GOOD + "Ada,visit,Ben,2018-02-30\n",
-        ", row 5, column 'time': '2018-02-30' is not a date of the calendar",
+        ", row 5, column 'time': '2018-02-30' is not a valid date",
     ),
     "an imprecise date": (
         "f.csv",

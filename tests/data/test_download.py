@@ -1,8 +1,6 @@
 """Downloads from a local folder and from a mirror, over real connections to this machine."""
 
 import hashlib
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -204,34 +202,6 @@ def test_a_mirror_that_does_not_respond_times_out(toy: Benchmark, mirror: Mirror
 def test_a_mirror_that_cannot_be_reached_is_named(toy: Benchmark, mirror_url: str):
     with pytest.raises(DataError, match=f"{mirror_url}/train.txt could not be downloaded"):
         download(toy, mirror=mirror_url)
-
-
-def test_without_pooch_the_error_has_the_command_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    folder = write_benchmark(tmp_path / "disk")
-    monkeypatch.delenv("TITER_CACHE")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    code = f"""
-import sys
-sys.modules["pooch"] = sys.modules["platformdirs"] = None
-from dataclasses import replace
-from pathlib import Path
-from titer.data.benchmarks import BENCHMARKS
-from titer.data.download import download
-from titer.errors import MissingPackageError
-from titer.files import sha256_of
-try:
-    download(BENCHMARKS["YAGO"])
-except MissingPackageError as error:
-    print(error)
-folder = Path({str(folder)!r})
-toy = replace(BENCHMARKS["YAGO"], sha256={{path.name: sha256_of(path) for path in folder.iterdir()}})
-print(download(toy, folder=folder))
-"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert result.stdout.splitlines() == [
-        "Downloading a benchmark needs packages that are not installed; run: pip install pooch",
-        str(tmp_path / ".cache" / "titer" / "YAGO"),
-    ], result.stderr
 
 
 @pytest.mark.parametrize("inside", [True, False])

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from titer.drawing.charts import HEIGHT, MARGIN, WIDTH, Panel, line_chart, nice_ticks, panel_chart, svg_file
+from titer.drawing.charts import (
+    HEIGHT,
+    MARGIN,
+    WIDTH,
+    Panel,
+    line_chart,
+    nice_ticks,
+    panel_chart,
+    reliability,
+    svg_file,
+)
+from titer.evaluation.calibration import CalibrationBin
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 10))
@@ -63,3 +74,15 @@ def test_an_svg_file_has_literal_colours_for_light_and_dark():
     assert colours[0][1] != colours[1][1]
     # The rule that keeps lines unfilled must follow the one that fills their dots, in both.
     assert all(part.index("svg .line {") > part.index("svg .first {") for part in (light, dark))
+
+
+def test_a_reliability_diagram_has_axes_and_a_mark_for_every_bin():
+    chart = reliability([CalibrationBin(10, 0.0, 0.0), CalibrationBin(90, 1.0, 1.0)])
+    texts = [text.text for text in chart.iter("text")]
+    assert texts.count("0%") == texts.count("40%") == texts.count("100%") == 2
+    assert {"accuracy", "probability of the top answer"} <= set(texts)
+    assert [line.get("class") for line in chart.iter("line")].count("axis") == 2 + 6
+    (diagonal,) = (line for line in chart.iter("line") if line.get("class") == "dotted")
+    marks = [(mark.get("cx"), mark.get("cy")) for mark in chart.iter("circle")]
+    assert marks == [(diagonal.get("x1"), diagonal.get("y1")), (diagonal.get("x2"), diagonal.get("y2"))]
+    assert chart.findtext(".//circle/title") == "10 queries, probability 0%, 0% right"

@@ -191,7 +191,7 @@ def test_an_evaluation_prints_its_protocol_metrics_and_calibration(dataset: Data
     lines = repr(found).splitlines()
     assert lines[0] == "Evaluation: spy on random, test split"
     assert lines[1] == "protocol: time-aware filter, realistic ties, unreachable tied, rolling history"
-    assert lines[2].startswith(f"  all: count {len(found.queries)}, MRR {100 * found.metrics().mrr:.2f}, Hits@1 ")
+    assert lines[2].startswith(f"  all: queries {len(found.queries)}, MRR {100 * found.metrics().mrr:.2f}, Hits@1 ")
     assert len(lines) == 3 + len(found.rows())
     assert f"expected error {found.confidence.expected_calibration_error():.2%} at temperature 1" in lines[-1]
 
@@ -204,7 +204,7 @@ def test_a_notebook_shows_an_evaluation_as_a_table_with_escaped_names(dataset: D
     assert f"expected error {found.confidence.expected_calibration_error():.2%}" in html
     page = ElementTree.fromstring(html.replace("<br>", "<br/>"))
     header, *rows = [[cell.text for cell in row] for row in page.iter("tr")]
-    assert header == ["queries", "count", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
+    assert header == [None, "queries", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
     metrics = found.metrics()
     assert rows[0][:4] == ["all", f"{metrics.queries:,}", f"{100 * metrics.mrr:.2f}", f"{100 * metrics.hits_at_1:.2f}"]
     assert len(rows) == len(found.rows())

@@ -3,10 +3,11 @@ import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from titer import Forecaster
+from titer import Forecaster, Question
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import DataError, TiterError, UnknownNameError
@@ -45,7 +46,7 @@ def test_the_subject_can_be_asked_for(forecaster: Forecaster):
 def test_without_a_time_the_question_is_about_the_next_step(forecaster: Forecaster):
     found = forecaster.ask("Aldoria", "accuse")
     assert (found.time, found.ahead) == ("2023-07-01", 1)
-    assert "1 day after the last known fact (30 Jun 2023)" in found.horizon
+    assert "1 day after the last known fact, 30 Jun 2023" in found.horizon
 
 
 def test_the_horizon_says_how_far_ahead_a_question_is(forecaster: Forecaster):
@@ -125,7 +126,7 @@ def test_a_missing_run_is_refused(tmp_path: Path):
 def test_facts_can_be_added_through_the_forecaster(world_data: Dataset, tmp_path: Path):
     store = tmp_path / "facts.db"
     with Forecaster(Recurrency(world_data.vocabulary, world_data.axis), world_data, store) as forecaster:
-        before = forecaster.refresh()
+        before = forecaster.vocabulary
         assert forecaster.ask("Aldoria", "accuse").time == "2023-07-01"
         assert not store.exists()  # a store is created when it is first used
         fact = {"subject": "Aldoria", "relation": "accuse", "object": "Newland", "time": "2023-07-04"}
@@ -134,11 +135,41 @@ def test_facts_can_be_added_through_the_forecaster(world_data: Dataset, tmp_path
         assert found.time == "2023-07-05"
         assert "Newland" in [answer.entity for answer in found.answers]
         assert forecaster.fact_store is forecaster.fact_store
-        assert "Newland" not in before.vocabulary.entities  # what refresh returned does not change
-        assert forecaster.refresh() is forecaster.refresh()
+        assert "Newland" not in before.entities  # an earlier vocabulary does not change
+        history = forecaster.history
+        forecaster.refresh()
+        assert forecaster.history is history
         forecaster.warm_up()
 
 
 def test_a_forecaster_without_a_store_has_no_added_facts(forecaster: Forecaster, world_data: Dataset):
     with pytest.raises(TiterError, match="no fact store"):
         Forecaster(forecaster.model, world_data).fact_store  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"top": 0}, "top must be at least 1, not 0"),
+        ({"top": 1.5}, "top must be a whole number, not 1.5"),
+        ({"explain": -1}, "explain must be at least 0, not -1"),
+        ({"explain": -2}, "explain must be at least 0, not -2"),
+        ({"explain": "all"}, "explain must be a whole number, not 'all'"),
+    ],
+)
+def test_limits_are_whole_numbers_in_range(forecaster: Forecaster, limits: dict[str, Any], message: str):
+    question = Question("Aldoria", "accuse")
+    with pytest.raises(TiterError, match=message):
+        forecaster.ask("Aldoria", "accuse", **limits)
+    with pytest.raises(TiterError, match=message):
+        forecaster.ask_many([question], **limits)
+    with pytest.raises(TiterError, match=message):
+        forecaster.what_if(question, **limits)
+
+
+def test_the_limit_of_an_explanation_is_not_negative(forecaster: Forecaster):
+    question = Question("Aldoria", "accuse")
+    answer = forecaster.ask("Aldoria", "accuse", top=1).answers[0].entity
+    assert forecaster.explain(question, answer, limit=0).reasons == ()
+    with pytest.raises(TiterError, match="limit must be at least 0, not -1"):
+        forecaster.explain(question, answer, limit=-1)

@@ -1,5 +1,4 @@
 import re
-from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -84,8 +83,7 @@ def test_a_report_gives_the_same_evidence_as_a_forecast(run: Run, tmp_path: Path
     question = re.search(r"<h3>([^<]+) — ([^<]+) — ([^<]+), ([^<]+)</h3>", html)
     assert question is not None
     subject, relation, object, date = question.groups()
-    at = datetime.strptime(date, "%d %b %Y").date()
-    asked = Forecaster.load(run, "cpu").ask(subject, relation, object, at=at, top=1, explain=5)
+    asked = Forecaster.load(run, "cpu").ask(subject, relation, object, at=date, top=1, explain=5)
     reason = asked.answers[0].reasons[0]
     assert f"<li>{reason.share:.0%}: {reason.text}</li>" in html
     assert reason.facts[0].sentence in html

@@ -84,6 +84,9 @@ def test_training_curves_are_drawn_as_an_svg_file(tmp_path: Path):
     assert [x for x, _ in mrr] == [x for x, _ in loss[1:]]
     titer("plot", run.path, "--out", tmp_path / "curves.svg")
     assert (tmp_path / "curves.svg").read_text() == (run.path / "training.svg").read_text()
+    with pytest.raises(TiterError, match=r"curves\.svg already exists; .* pass --overwrite"):
+        titer("plot", run.path, "--out", tmp_path / "curves.svg")
+    titer("plot", run.path, "--out", tmp_path / "curves.svg", "--overwrite")
     with pytest.raises(TiterError, match=r"curves\.png: .* ends in \.svg"):
         titer("plot", run.path, "--out", tmp_path / "curves.png")
     # A picture of an earlier version is part of the run: it does not stop the run from being overwritten.

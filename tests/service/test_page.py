@@ -85,6 +85,9 @@ def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Ser
     expect(first).to_contain_text("%")
     widths = [float(bar.get_attribute("width") or 0) for bar in page.locator("#answers rect").all()]
     assert widths == sorted(widths, reverse=True)
+    shown = page.locator("#answers li span.number:nth-of-type(3)").all_inner_texts()
+    assert len(shown) == len(widths)
+    assert all((text == "<0.1%") == (width == 0) for text, width in zip(shown, widths, strict=True))
 
 
 def test_text_typed_before_the_first_response_is_kept(page: Page, service: Service):
@@ -116,7 +119,7 @@ def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, servi
 def test_evidence_whose_share_rounds_to_zero_is_hidden(page: Page, service: Service):
     ask_why(page, service)
     expect(page.locator("#reasons li")).to_have_count(1)
-    expect(page.locator("#reasons li")).to_contain_text("100.0% — Aldoria held talks with Drovia")
+    expect(page.locator("#reasons li")).to_contain_text("100%: Aldoria held talks with Drovia")
     expect(page.locator("#timeline .fact")).to_have_count(1)
 
 

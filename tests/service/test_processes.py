@@ -224,7 +224,10 @@ def test_only_localhost_is_served_by_default(run: Path):
 
 @pytest.mark.parametrize(
     ("environment", "words"),
-    [({"TITER_TOKEN": ""}, "token has an invalid value"), ({"TITER_BATCH_SIZE": "many"}, "batch_size has an invalid value")],
+    [
+        ({"TITER_TOKEN": ""}, "token has an invalid value"),
+        ({"TITER_BATCH_SIZE": "many"}, "batch_size has an invalid value"),
+    ],
 )
 def test_invalid_settings_are_reported_in_one_line(run: Path, environment: dict[str, str], words: str):
     with pytest.raises(RuntimeError, match=words) as refused:

@@ -49,7 +49,7 @@ FORECAST = {
     "time": "2023-07-01",
     "date": "1 Jul 2023",
     "ahead": 1,
-    "horizon": "1 day after the last known fact (30 Jun 2023)",
+    "horizon": "1 day after the last known fact, 30 Jun 2023",
     "answers": [ANSWER],
 }
 GOOD: list[tuple[str, str, dict[str, Any]]] = [

@@ -4,7 +4,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier, Thread
@@ -282,21 +281,16 @@ def test_a_writer_waits_for_a_lock_until_the_timeout(address: str, monkeypatch: 
     with FactStore(address, dataset()) as holder, FactStore(address, dataset()) as other:
         with holder._writing() as connection:
             connection.execute(update(schema.about).values(last_sequence=schema.about.c.last_sequence))
-            started = time.monotonic()
             with pytest.raises(StoreError, match="lock"):
                 other.add([visit("Ada", "Ben", 6)])
-            assert 0.5 < time.monotonic() - started < 20
             assert other.since(0) == []  # readers need not wait
         assert other.add([visit("Ada", "Ben", 6)]).num_added == 1
 
 
 def test_a_server_that_does_not_respond_is_unreachable(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(database.TIMEOUTS, "connect_timeout", "2")
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        started = time.monotonic()
-        with pytest.raises(StoreError, match="timeout"):
-            FactStore(f"postgresql://user@127.0.0.1:{silent.getsockname()[1]}/facts", dataset())
-        assert time.monotonic() - started < 20
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(StoreError, match="timeout"):
+        FactStore(f"postgresql://user@127.0.0.1:{silent.getsockname()[1]}/facts", dataset())
 
 
 def test_sqlite_uses_a_write_ahead_log_and_syncs_it(tmp_path: Path):

@@ -28,7 +28,7 @@ def test_a_configuration_is_equal_after_writing_and_reading():
         ("training.epochs=1.5", "must be a whole number"),
         ("training.epochs=true", "must be a whole number"),
         ("training.learning_rate=fast", "must be a number"),
-        ("training.epochs=-1", "must not be negative"),
+        ("training.epochs=-1", "must be at least 0, not -1"),
         ("training.batch_size=0", "must be positive"),
         ("model.decays=3", "must be a list of numbers"),
         ("model.decays=[]", "must not be empty"),

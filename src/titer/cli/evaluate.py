@@ -86,7 +86,7 @@ def _show(found: "Evaluation") -> None:
     say(f"protocol: {found.protocol}")
     say()
     say_table(
-        ["queries", *METRIC_HEADERS],
+        ["", *METRIC_HEADERS],
         [[label, *metric_cells(metrics)] for label, metrics in found.rows()],
     )
     say()

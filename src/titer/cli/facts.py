@@ -42,9 +42,7 @@ def add(
         Path, typer.Argument(metavar="FILE", help="Table of facts in a format that titer data import reads.")
     ],
     store: StoreOption = None,
-    backfill: Annotated[
-        bool, typer.Option("--backfill", help="Accept facts before the last known time step. Rebuilds the index.")
-    ] = False,
+    backfill: Annotated[bool, typer.Option("--backfill", help="Accept facts before the last known time step.")] = False,
     column: ColumnOption = None,
     names: NamesOption = None,
     delimiter: DelimiterOption = None,

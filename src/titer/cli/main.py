@@ -41,9 +41,9 @@ for command, function, lines in (
     ("compare", compare.compare, compare.EXAMPLES),
     ("faithfulness", faithfulness.faithfulness, faithfulness.EXAMPLES),
     ("report", report.report, report.EXAMPLES),
-    ("plot", plot.plot, ()),
+    ("plot", plot.plot, plot.EXAMPLES),
     ("serve", serve.serve, serve.EXAMPLES),
-    ("models", models.models, ()),
+    ("models", models.models, models.EXAMPLES),
     ("size", size.size, size.EXAMPLES),
     ("reproduce", reproduce.reproduce, ("titer reproduce path_mixture/small-world",)),
 ):

@@ -4,6 +4,8 @@ from titer.cli.options import JsonOption
 from titer.cli.screen import note, say_json, say_table
 from titer.errors import PluginError
 
+EXAMPLES = ("titer models --json",)
+
 
 def models(json: JsonOption = False) -> None:
     """List the models that can be trained, including those of installed packages."""

@@ -1,19 +1,23 @@
-"""``titer plot``."""
+"""The command ``titer plot``."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from titer.cli.options import RunArgument
+from titer.cli.options import OverwriteOption, RunArgument
 from titer.cli.screen import say
+from titer.errors import TiterError
+
+EXAMPLES = ("titer plot runs/first", "titer plot runs/first --out curves.svg")
 
 
 def plot(
     run: RunArgument,
     out: Annotated[
-        Path | None, typer.Option(help="The SVG file to write (default: training.svg in the run directory).")
+        Path | None, typer.Option(help="SVG file to write (default: training.svg in the run directory).")
     ] = None,
+    overwrite: OverwriteOption = False,
 ) -> None:
     """Draw the training curves of a run: loss or reward, and MRR on the validation split, by epoch."""
     from titer.runs.curves import draw_curves
@@ -22,5 +26,7 @@ def plot(
 
     opened = Run(run)
     place = out or opened.path / PICTURE
+    if place.exists() and not overwrite:
+        raise TiterError(f"{place} already exists; choose another file or pass --overwrite")
     draw_curves(opened, place)
     say(f"{place}")

@@ -1,4 +1,4 @@
-"""``titer reproduce``."""
+"""The command ``titer reproduce``."""
 
 import shlex
 from pathlib import Path
@@ -11,18 +11,25 @@ from titer.cli.screen import note, say
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="MODEL/DATASET, such as titer/icews14.")],
-    out: Annotated[Path | None, typer.Option(help="The run directory to write (default: runs/LABEL-seedN).")] = None,
-    data: Annotated[str | None, typer.Option(help="The dataset folder, if titer did not download it.")] = None,
+    name: Annotated[
+        str, typer.Argument(metavar="MODEL/DATASET", help="Published configuration, such as titer/icews14.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Run directory to write (default: runs/LABEL-seedN).")] = None,
+    data: Annotated[str | None, typer.Option(help="Dataset folder, if titer did not download it.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
-    set: Annotated[list[str] | None, typer.Option("--set", help="TABLE.KEY=VALUE: change one setting.")] = None,
-    label: Annotated[str | None, typer.Option(help="Label of the result, if settings were changed.")] = None,
-    note_: Annotated[str, typer.Option("--note", help="A note to store in the result file.")] = "",
-    split: Annotated[Split, typer.Option(help="The split to evaluate on; choose settings on valid.")] = Split.test,
-    configs: Annotated[
-        Path | None, typer.Option(help="A folder of configurations to use instead of the published ones.")
+    set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="TABLE.KEY=VALUE", help="Change one setting, such as training.epochs=6. Repeatable."
+        ),
     ] = None,
-    results: Annotated[Path, typer.Option(help="The folder for the result file.")] = Path("benchmarks/results"),
+    label: Annotated[str | None, typer.Option(help="Label of the result, if settings were changed.")] = None,
+    note_: Annotated[str, typer.Option("--note", help="Note to store in the result file.")] = "",
+    split: Annotated[Split, typer.Option(help="Split to evaluate on; choose settings on valid.")] = Split.test,
+    configs: Annotated[
+        Path | None, typer.Option(help="Folder of configurations to use instead of the published ones.")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder for the result file.")] = Path("benchmarks/results"),
     overwrite: OverwriteOption = False,
 ) -> None:
     """Reproduce a published result: train by its configuration, evaluate, and write the result as JSON.

@@ -50,11 +50,14 @@ def train(
     """Train a model on a dataset and write a run directory."""
     from titer.api import configuration_file
     from titer.data.load import load_dataset
+    from titer.runs.overwriting import check_can_create
     from titer.runs.train import train as train_model
     from titer.training.config import Config
 
     settings = Config.load(configuration_file(config) if config is not None else None, model, set)
     data = load_dataset(dataset)
+    if not resume:
+        check_can_create(out, overwrite=overwrite)
     note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
     run = train_model(data, settings, out, overwrite=overwrite, resume=resume)
     measured = [found for found in run.evaluations if found["split"] == "valid"]

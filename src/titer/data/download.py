@@ -8,7 +8,6 @@ from typing import Any
 
 from titer.data.benchmarks import FILES, Benchmark
 from titer.errors import DataError
-from titer.extras import missing
 from titer.files import atomic_path, sha256_of
 from titer.progress import track
 
@@ -20,10 +19,8 @@ def cache_folder() -> Path:
     """Return the folder for downloads: ``TITER_CACHE``, or the user's cache folder."""
     if chosen := os.environ.get("TITER_CACHE"):
         return Path(chosen)
-    try:
-        from platformdirs import user_cache_path
-    except ImportError:
-        return Path.home() / ".cache" / "titer"
+    from platformdirs import user_cache_path
+
     return user_cache_path("titer")
 
 
@@ -49,7 +46,6 @@ def download(benchmark: Benchmark, *, mirror: str | None = None, folder: Path | 
 
     Raises:
         DataError: If a file cannot be fetched, or has another SHA-256.
-        MissingPackageError: If a download needs pooch, and it is not installed.
     """
     target = cache_folder() / benchmark.name
     target.mkdir(parents=True, exist_ok=True)
@@ -83,10 +79,8 @@ def _copier(benchmark: Benchmark, folder: Path, target: Path) -> Callable[[str],
 
 
 def _downloader(benchmark: Benchmark, url: str, target: Path) -> Callable[[str], None]:
-    try:
-        import pooch
-    except ImportError:
-        raise missing("Downloading a benchmark", package="pooch") from None
+    import pooch
+
     pooch.get_logger().setLevel("WARNING")
     registry = {name: f"sha256:{value}" for name, value in benchmark.sha256.items()}
     # Pooch downloads to a temporary file, and moves it to its place only if the checksum is right.

@@ -186,7 +186,7 @@ def _check_targets(files: list[Path], out: Path | None, rejected_file: Path | No
     """Raise an error if writing would destroy a file that is not to be overwritten."""
     if out is not None and out.exists():
         if not overwrite:
-            raise DataError(f"{out} already exists; choose another path or pass --overwrite")
+            raise DataError(f"{out} already exists; choose another path or pass overwrite")
         if not is_stored_dataset(out):
             raise DataError(f"{out} is not a dataset folder; only a dataset folder can be overwritten")
     if rejected_file is not None:

@@ -73,7 +73,7 @@ class PartialDate:
                 raise ValueError("the calendar has no year 0")
             value = np.datetime64(written)
         except ValueError:
-            raise DataError(f"{text!r} is not a date of the calendar") from None
+            raise DataError(f"{text!r} is not a valid date") from None
         if unit is TimeUnit.HOUR and zone and zone != "Z":
             # The minutes of the time and of its zone decide the hour together.
             ahead = int(f"{zone[0]}1") * (60 * int(zone[1:3]) + int(zone[3:].lstrip(":") or 0))

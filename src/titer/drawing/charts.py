@@ -171,29 +171,51 @@ def _svg_style() -> str:
 
 def reliability(bins: Sequence[ReliabilityBin]) -> Element:
     """Return a reliability diagram: the accuracy of top answers by probability; on the diagonal they are equal."""
-    side = HEIGHT - 2 * MARGIN
+    height = HEIGHT + 120
+    frame = _Frame((0, 1), (0, 1), MARGIN, height - MARGIN)
+    shares = [number / 5 for number in range(6)]
+    parts = frame.axes([(x, f"{x:.0%}", "middle") for x in shares], [(y, f"{y:.0%}") for y in shares])
+    parts.append(_line(*frame.place(0, 0), *frame.place(1, 1), "dotted"))
     most = max(one.queries for one in bins)
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return MARGIN + x * side * 2, HEIGHT - MARGIN - y * side
-
-    (x0, y0), (x1, y1) = place(0, 0), place(1, 1)
-    marks = []
     for one in bins:
-        x, y = place(one.confidence, one.accuracy)
+        x, y = frame.place(one.confidence, one.accuracy)
         words = f"{one.queries:,} queries, probability {one.confidence:.0%}, {one.accuracy:.0%} right"
         radius = 3 + 9 * (one.queries / most) ** 0.5
-        marks.append(el("circle", el("title", words), cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.1f}", class_="mark"))
-    return _picture(
-        "Accuracy of top answers by probability",
-        el("line", x1=x0, y1=y0, x2=x1, y2=y1, class_="guide"),
-        *marks,
-        _text(x0, HEIGHT - MARGIN + 18, "probability 0%", "start"),
-        _text(x1, HEIGHT - MARGIN + 18, "probability 100%", "end"),
-        _text(x0 - 6, y0 + 4, "0%", "end"),
-        _text(x0 - 6, y1 + 4, "100%", "end"),
-        _text(x0 + 4, y1 - 8, "accuracy", "start"),
-    )
+        parts.append(el("circle", el("title", words), cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.1f}", class_="mark"))
+    parts.append(_text(MARGIN, MARGIN - 16, "accuracy", "start"))
+    parts.append(_text(WIDTH / 2, height - 6, "probability of the top answer", "middle"))
+    return _picture("Accuracy of top answers by probability", *parts, height=height)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The axes of a chart: ranges of values, and where they are in the picture."""
+
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    top: float
+    bottom: float
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """Return the coordinates of a point in the picture."""
+        (first, last), (low, high) = self.x_range, self.y_range
+        across, up = (x - first) / ((last - first) or 1), (y - low) / (high - low)
+        return MARGIN + across * (WIDTH - 2 * MARGIN), self.bottom - up * (self.bottom - self.top)
+
+    def axes(self, x_ticks: Sequence[tuple[float, str, str]], y_ticks: Sequence[tuple[float, str]]) -> list[Element]:
+        """Draw both axes, their ticks, and guide lines."""
+        parts: list[Element] = []
+        for y, label in y_ticks:
+            height = self.place(self.x_range[0], y)[1]
+            parts.append(_line(MARGIN, height, WIDTH - MARGIN, height, "guide"))
+            parts.append(_text(MARGIN - 6, height + 4, label, "end"))
+        parts.append(_line(MARGIN, self.bottom, WIDTH - MARGIN, self.bottom, "axis"))
+        parts.append(_line(MARGIN, self.top, MARGIN, self.bottom, "axis"))
+        for x, label, anchor in x_ticks:
+            across = self.place(x, self.y_range[0])[0]
+            parts.append(_line(across, self.bottom, across, self.bottom + 4, "axis"))
+            parts.append(_text(across, self.bottom + 18, label, anchor))
+        return parts
 
 
 def _plot(
@@ -203,27 +225,9 @@ def _plot(
     xs, ys = [x for x, _ in panel.points], [y for _, y in panel.points]
     low, high = min(ys), max(ys)
     y_ticks = nice_ticks(low, high) if low < high else nice_ticks(low - 1, high + 1)
-    low, high = y_ticks[0], y_ticks[-1]
-    first, last = x_range or (xs[0], xs[-1])
-    bottom = top + HEIGHT - MARGIN
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        across = (x - first) / ((last - first) or 1)
-        up = (y - low) / (high - low)
-        return MARGIN + across * (WIDTH - 2 * MARGIN), bottom - up * (HEIGHT - 2 * MARGIN)
-
-    parts: list[Element] = []
-    for y in y_ticks:
-        height = place(first, y)[1]
-        parts.append(_line(MARGIN, height, WIDTH - MARGIN, height, "guide"))
-        parts.append(_text(MARGIN - 6, height + 4, f"{y:.6g}", "end"))
-    parts.append(_line(MARGIN, bottom, WIDTH - MARGIN, bottom, "axis"))
-    parts.append(_line(MARGIN, top + MARGIN, MARGIN, bottom, "axis"))
-    for x, label, anchor in x_ticks:
-        across = place(x, low)[0]
-        parts.append(_line(across, bottom, across, bottom + 4, "axis"))
-        parts.append(_text(across, bottom + 18, label, anchor))
-    places = [place(*point) for point in panel.points]
+    frame = _Frame(x_range or (xs[0], xs[-1]), (y_ticks[0], y_ticks[-1]), top + MARGIN, top + HEIGHT - MARGIN)
+    parts = frame.axes(x_ticks, [(y, f"{y:.6g}") for y in y_ticks])
+    places = [frame.place(*point) for point in panel.points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     parts.append(el("polyline", points=path, class_=f"line {panel.colour}"))
     if len(places) <= MAX_DOTS:

@@ -11,10 +11,11 @@ NUM_BINS = 15
 
 
 @dataclass(frozen=True)
-class Bin:
+class CalibrationBin:
     """Queries whose top answers have similar probabilities."""
 
     queries: int
+    """The number of queries."""
     confidence: float
     """The mean probability of their top answers."""
     accuracy: float
@@ -23,27 +24,44 @@ class Bin:
 
 @dataclass(frozen=True, repr=False)
 class Confidence:
-    """The probabilities of top answers, and whether they were right; other true answers were masked."""
+    """The probabilities of top answers, and whether they were right; other true answers were masked.
 
-    probability: Tensor  # (queries,) of the top answer
-    correct: Tensor  # (queries,) whether the top answer is the true answer of the query
+    Attributes:
+        probability: The probability of the top answer to each query. Shape (queries,).
+        correct: Whether the top answer is the true answer of the query. Shape (queries,).
+    """
+
+    probability: Tensor
+    correct: Tensor
 
     @classmethod
     def empty(cls, num_queries: int) -> "Confidence":
-        """Allocate the result for a number of queries, to be filled by ``put``."""
+        """Allocate the result for a number of queries, to be filled by ``put``.
+
+        Args:
+            num_queries: The number of queries.
+
+        Returns:
+            Probabilities of 0, none of them correct.
+        """
         return cls(torch.zeros(num_queries), torch.zeros(num_queries, dtype=torch.bool))
 
     def put(self, rows: Tensor, part: "Confidence") -> None:
-        """Store the result of one batch in the given rows."""
+        """Store the result of one batch in the given rows.
+
+        Args:
+            rows: The rows of the batch. Shape (batch,).
+            part: The result of the batch.
+        """
         self.probability[rows] = part.probability.cpu()
         self.correct[rows] = part.correct.cpu()
 
-    def bins(self) -> list[Bin]:
+    def bins(self) -> list[CalibrationBin]:
         """Return the reliability table: queries in bins of equal width by probability, without empty bins."""
         place = (self.probability.double() * NUM_BINS).long().clamp(max=NUM_BINS - 1)
         groups = [place == number for number in range(NUM_BINS)]
         return [
-            Bin(
+            CalibrationBin(
                 int(group.sum()),
                 float(self.probability[group].double().mean()),
                 float(self.correct[group].double().mean()),

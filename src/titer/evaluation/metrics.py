@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 HITS = (1, 3, 10)
-METRIC_HEADERS = ("count", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank")
+METRIC_HEADERS = ("queries", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank")
 """The column headers of ``metric_cells``."""
 
 
@@ -49,7 +49,7 @@ class Metrics:
 
 
 def metric_cells(metrics: Metrics) -> list[str]:
-    """Return metrics as the cells of a table: the count, then MRR and Hits@k times a hundred, then the mean rank.
+    """Return metrics as the cells of a table, with MRR and Hits@k times a hundred.
 
     Args:
         metrics: The metrics of one row.

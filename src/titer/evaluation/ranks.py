@@ -11,15 +11,30 @@ from titer.models.base import UNREACHED
 
 @dataclass(frozen=True)
 class Ranks:
-    """The places of the true answers, from which the ranks under every tie rule can be computed."""
+    """The places of the true answers, from which the ranks under every tie rule can be computed.
 
-    better: Tensor  # (queries,) candidates with a higher score
-    equal: Tensor  # (queries,) other candidates with the same score
-    reached: Tensor  # (queries,) whether the model scores the answer
+    Attributes:
+        better: The number of candidates with a higher score. Shape (queries,).
+        equal: The number of other candidates with the same score. Shape (queries,).
+        reached: Whether the model scores the answer. Shape (queries,).
+        num_entities: The number of entities, which is the last possible rank.
+    """
+
+    better: Tensor
+    equal: Tensor
+    reached: Tensor
     num_entities: int
 
     def under(self, ties: Ties = Ties.REALISTIC, unreachable: Unreachable = Unreachable.TIED) -> Tensor:
-        """Return ranks from 1 as float64, under a tie rule and a rule for unreachable answers. (queries,)"""
+        """Return the ranks under a tie rule and a rule for unreachable answers.
+
+        Args:
+            ties: The rank among candidates with equal scores.
+            unreachable: The rank of answers that the model does not score.
+
+        Returns:
+            Ranks from 1 as float64. Shape (queries,).
+        """
         best = self.better.double() + 1
         rank = {
             Ties.OPTIMISTIC: best,
@@ -32,12 +47,25 @@ class Ranks:
 
     @classmethod
     def empty(cls, num_queries: int, num_entities: int) -> "Ranks":
-        """Allocate the ranks of a number of queries, to be filled by ``put``."""
+        """Allocate the ranks of a number of queries, to be filled by ``put``.
+
+        Args:
+            num_queries: The number of queries.
+            num_entities: The number of entities.
+
+        Returns:
+            Ranks without any better or equal candidate.
+        """
         better, equal = (torch.zeros(num_queries, dtype=torch.int64) for _ in range(2))
         return cls(better, equal, torch.zeros(num_queries, dtype=torch.bool), num_entities)
 
     def put(self, rows: Tensor, part: "Ranks") -> None:
-        """Store the ranks of one batch in the given rows."""
+        """Store the ranks of one batch in the given rows.
+
+        Args:
+            rows: The rows of the batch. Shape (batch,).
+            part: The ranks of the batch.
+        """
         for name in ("better", "equal", "reached"):
             getattr(self, name)[rows] = getattr(part, name).cpu()
 

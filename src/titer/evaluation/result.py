@@ -200,7 +200,7 @@ class Evaluation:
         parts = el(
             "div",
             el("p", el("strong", self._title()), el("br"), f"Protocol: {self.protocol}."),
-            table(["queries", *METRIC_HEADERS], [[label, *metric_cells(metrics)] for label, metrics in self.rows()]),
+            table(["", *METRIC_HEADERS], [[label, *metric_cells(metrics)] for label, metrics in self.rows()]),
             el("p", f"Calibration: {self.confidence} at temperature {self.temperature:.3g}."),
         )
         return tostring(parts, encoding="unicode", method="html")

@@ -12,6 +12,7 @@ from titer.forecasting.batching import answer_in_batches
 from titer.forecasting.changes import Change
 from titer.forecasting.fact_input import AnyFact
 from titer.forecasting.forecast import Answer, Forecast, Unanswered
+from titer.forecasting.limits import check_limit
 from titer.forecasting.names import NameIndex
 from titer.forecasting.predictor import Predictor
 from titer.forecasting.question import Question, When
@@ -102,15 +103,16 @@ class Forecaster:
         with self._lock:
             return self._open_store()
 
-    def refresh(self) -> Predictor:
+    def refresh(self) -> None:
         """Take in the facts that were added since the last call. Every question does this first.
-
-        Returns:
-            The model with the history as it is now. Facts that are added later do not change it.
 
         Raises:
             StoreError: The database of added facts cannot be used.
         """
+        self._current()
+
+    def _current(self) -> Predictor:
+        """Return the model with all facts that are stored now. Facts that are added later do not change it."""
         with self._lock:
             if self._live is None:
                 if self._address is None or not (self._store or _may_exist(self._address)):
@@ -203,7 +205,8 @@ class Forecaster:
         Raises:
             UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
             DataError: The time is not a date of the dataset's kind.
-            TiterError: Not exactly one of ``subject`` and ``object`` is given, or ``top`` is less than 1.
+            TiterError: Not exactly one of ``subject`` and ``object`` is given, ``top`` is less than 1, or ``explain``
+                is negative.
         """
         question = Question(subject, relation, object, at)
         if without or with_:
@@ -237,11 +240,11 @@ class Forecaster:
             ``Unanswered`` with the reason and does not stop the others.
 
         Raises:
-            TiterError: ``top`` is less than 1.
+            TiterError: ``top`` is less than 1, or ``explain`` is negative.
         """
-        if top < 1:
-            raise TiterError(f"top must be at least 1, not {top}")
-        return answer_in_batches(self.refresh(), questions, top=top, explain=explain, batch_size=batch_size)
+        check_limit("top", top, 1)
+        check_limit("explain", explain, 0)
+        return answer_in_batches(self._current(), questions, top=top, explain=explain, batch_size=batch_size)
 
     def explain(
         self,
@@ -266,9 +269,10 @@ class Forecaster:
 
         Raises:
             UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
-            TiterError: No earlier fact supports the answer, or the question is invalid.
+            TiterError: No earlier fact supports the answer, ``limit`` is negative, or the question is invalid.
         """
-        predictor = self.refresh()
+        check_limit("limit", limit, 0)
+        predictor = self._current()
         if without or with_:
             predictor = predictor.on(Change.of(predictor, predictor.time_of(question), without, with_).after)
         return predictor.explain(predictor.encode(question), predictor.entities.find(answer), limit)
@@ -301,15 +305,18 @@ class Forecaster:
         Raises:
             UnknownFactError: A fact to leave out does not exist; the error has suggestions.
             UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
-            TiterError: A fact is not before the question's time or is already known, or the question is invalid.
+            TiterError: A fact is not before the question's time or is already known, ``top`` is less than 1,
+                ``explain`` is negative, or the question is invalid.
         """
-        predictor = self.refresh()
+        check_limit("top", top, 1)
+        check_limit("explain", explain, 0)
+        predictor = self._current()
         change = Change.of(predictor, predictor.time_of(question), without, with_)
         return compare(predictor, question, change, top, explain)
 
     def warm_up(self) -> None:
         """Run one dummy query, so that the first real one does not wait for indexes to be built."""
-        vocabulary = self.refresh().vocabulary
+        vocabulary = self._current().vocabulary
         list(self.ask_many([Question(vocabulary.entities[0], vocabulary.relations[0])]))
 
 

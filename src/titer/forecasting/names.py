@@ -18,7 +18,12 @@ def simplified(name: str) -> str:
 
 
 class NameIndex:
-    """Finds ids by name: an exact match first, then a match regardless of case, then an unambiguous prefix."""
+    """Ids by name: an exact match first, then a match regardless of case, then an unambiguous prefix.
+
+    Attributes:
+        names: All names; the place of each is its id.
+        what: What they name: ``"entity"`` or ``"relation"``.
+    """
 
     def __init__(self, names: list[str], what: str):
         """Index names.
@@ -36,7 +41,17 @@ class NameIndex:
             self._simple.setdefault(simplified(name), []).append(i)
 
     def known(self, typed: str) -> int | None:
-        """Return the id with this whole name, regardless of case; None if there is none."""
+        """Return the id with this whole name, regardless of case; None if there is none.
+
+        Args:
+            typed: The name, in any case.
+
+        Returns:
+            The id, or None.
+
+        Raises:
+            UnknownNameError: Several names differ only in case.
+        """
         if typed in self._exact:
             return self._exact[typed]
         same = self._simple.get(simplified(typed), [])

@@ -79,6 +79,9 @@ class Picture:
             embedded: Whether the picture becomes part of a page that includes ``timeline_style()`` and reacts to
                 clicks on facts: it then has no style sheet, and its facts are announced as buttons.
 
+        Returns:
+            The picture.
+
         Raises:
             TiterError: The forecast has no answer of this rank, or no path of facts to draw for it.
         """

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from titer.errors import TiterError
 from titer.forecasting.changes import Change
 from titer.forecasting.forecast import RESPONSE, Forecast, PastFact
 from titer.forecasting.predictor import Predictor
@@ -82,8 +81,6 @@ class WhatIf:
 
 def compare(predictor: Predictor, question: Question, change: Change, top: int, explain: int) -> WhatIf:
     """Answer a question before and after a change of the history."""
-    if top < 1:
-        raise TiterError(f"top must be at least 1, not {top}")
     # Both histories have the same vocabulary, so the question may be about an added entity.
     known = predictor.on(change.before)
     sides = known, known.on(change.after)

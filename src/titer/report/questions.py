@@ -8,18 +8,15 @@ from titer.drawing.elements import el
 from titer.errors import TiterError
 from titer.evaluation.evaluate import Evaluation
 from titer.forecasting.forecast import Answer, Forecast
-from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.picture import draw_evidence
 from titer.forecasting.predictor import EncodedQuestion, Predictor
-from titer.forecasting.question import Question
 from titer.forecasting.wording.render import evidence_lines
 
 MAX_EVIDENCE = 5
 
 
-def best_and_worst(forecaster: Forecaster, evaluation: Evaluation, count: int) -> tuple[list[Element], list[Element]]:
-    """Return the most confident right and wrong top answers with their evidence, at most one for each relation."""
-    predictor = forecaster.refresh()
+def best_and_worst(predictor: Predictor, evaluation: Evaluation, count: int) -> tuple[list[Element], list[Element]]:
+    """Return the most confident right and wrong top answers with their evidence, one per directed relation."""
 
     def examples(*, right: bool) -> list[Element]:
         rows = _most_confident(evaluation, count, right=right)
@@ -46,7 +43,7 @@ def _example(predictor: Predictor, evaluation: Evaluation, row: int) -> list[Ele
     queries, true = evaluation.queries, int(evaluation.answers[row])
     question = EncodedQuestion(int(queries.subject[row]), int(queries.relation[row]), int(queries.time[row]))
     (forecast,) = predictor.forecasts(predictor.score([question]), top=1, explain=MAX_EVIDENCE)
-    heading = el("h3", str(Question(forecast.subject, forecast.relation, forecast.object, forecast.date)))
+    heading = el("h3", forecast.question)
     name = predictor.vocabulary.entities[true]
     if not forecast.answers:
         return [heading, el("p", f"No answer. A true answer is {name}.")]

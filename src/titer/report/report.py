@@ -8,16 +8,16 @@ from titer.data.summary import Summary
 from titer.drawing.charts import bar, line_chart, reliability
 from titer.drawing.elements import document, el, table
 from titer.evaluation.evaluate import Evaluation, evaluate
-from titer.evaluation.metrics import metric_cells
+from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
 from titer.files import write_text
-from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.picture import timeline_style
+from titer.forecasting.predictor import Predictor
+from titer.graph.history import History
 from titer.report.questions import best_and_worst
 from titer.runs.run import Run
 from titer.toml import to_toml
 
 MAX_RELATIONS = 25
-METRICS = ["questions", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
 
 
 def write_report(run: Run, out: Path, *, split: str = "test", device: str = "auto", examples: int = 4) -> None:
@@ -31,18 +31,20 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
         examples: How many right and how many wrong answers to show with their evidence.
     """
     # The evaluation knows no added facts, so the examples do not use them either.
-    forecaster = Forecaster(run.load_model(device), run.dataset)
-    found = evaluate(forecaster.model, run.dataset, split)
+    model, dataset = run.load_model(device), run.dataset
+    history = History(dataset.facts, dataset.vocabulary).to(model.device)
+    predictor = Predictor.create(model, dataset.axis, history)
+    found = evaluate(model, dataset, split)
     title = f"{run.config.model_name} on {run.dataset.name}"
     page = document(
         title,
         el("style", files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8") + timeline_style()),
         el("h1", title),
-        el("p", f"Evaluated on the {split} split. {found.protocol}.", class_="note"),
+        el("p", f"Evaluated on the {split} split. Protocol: {found.protocol}.", class_="note"),
         *_metrics(found),
         *_calibration(found),
         *_breakdown(found),
-        *_examples(forecaster, found, examples),
+        *_examples(predictor, found, examples),
         *_training(run),
         *_data(Summary.of(run.dataset)),
         el("h2", "Settings"),
@@ -52,15 +54,8 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
 
 
 def _metrics(found: Evaluation) -> list[Element]:
-    rows = {"all": found.metrics()}
-    rows |= {f"asking for the {name}": metrics for name, metrics in found.by_direction().items()}
-    names = {"seen": "with seen entities only", "unseen": "with an unseen entity"}
-    rows |= {names[name]: metrics for name, metrics in found.by_unseen().items()}
-    rows |= {f"all, convention {name}": metrics for name, metrics in found.other_conventions().items()}
-    return [
-        el("h2", "Metrics"),
-        table(["", *METRICS], [[name, *metric_cells(metrics)] for name, metrics in rows.items()]),
-    ]
+    rows = [[label, *metric_cells(metrics)] for label, metrics in found.rows()]
+    return [el("h2", "Metrics"), table(["", *METRIC_HEADERS], rows)]
 
 
 def _calibration(found: Evaluation) -> list[Element]:
@@ -78,7 +73,7 @@ def _breakdown(found: Evaluation) -> list[Element]:
     parts: list[Element] = [
         el("h2", "Results by relation and time"),
         table(
-            ["relation", "", *METRICS],
+            ["relation", "", *METRIC_HEADERS],
             [[name, bar(metrics.mrr), *metric_cells(metrics)] for name, metrics in relations[:MAX_RELATIONS]],
             numbers_from=2,
         ),
@@ -91,9 +86,9 @@ def _breakdown(found: Evaluation) -> list[Element]:
     return parts
 
 
-def _examples(forecaster: Forecaster, found: Evaluation, count: int) -> list[Element]:
-    model = forecaster.model
-    best, worst = best_and_worst(forecaster, found, count)
+def _examples(predictor: Predictor, found: Evaluation, count: int) -> list[Element]:
+    model = predictor.model
+    best, worst = best_and_worst(predictor, found, count)
     note = [] if model.explains() else [el("p", f"The model {model.name} has no evidence to show.")]
     return [
         el("h2", "Most confident right answers"),

@@ -51,4 +51,4 @@ def check_can_create(path: Path, *, overwrite: bool = False) -> None:
         if not _is_run(path):
             raise TiterError(f"{path} contains files that do not belong to a run; choose another folder")
         if not overwrite:
-            raise TiterError(f"{path} already holds a run; choose another folder, or pass --overwrite or --resume")
+            raise TiterError(f"{path} already holds a run; choose another folder, or pass overwrite or resume")

@@ -90,7 +90,11 @@ def add_question_routes(app: FastAPI, forecaster: Forecaster, settings: Settings
     async def entities(
         q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10
     ) -> NamesOut:
-        return await asyncio.to_thread(lambda: NamesOut(names=forecaster.refresh().entities.completions(q, limit)))
+        def complete() -> NamesOut:
+            forecaster.refresh()
+            return NamesOut(names=forecaster.entities.completions(q, limit))
+
+        return await asyncio.to_thread(complete)
 
     @app.get("/v1/relations", summary="Complete the name of a relation")
     async def relations(

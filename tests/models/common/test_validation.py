@@ -20,7 +20,7 @@ from titer.models.common.validation import (
     [
         (check_at_least_one, [1, 7], [0, -1], "must be at least 1"),
         (check_positive, [0.1, 3], [0, -0.1], "must be positive"),
-        (check_not_negative, [0, 0.1], [-0.1], "must not be negative"),
+        (check_not_negative, [0, 0.1], [-0.1], "must be at least 0"),
         (check_share, [0, 0.5, 1], [-0.1, 1.1], "must be between 0 and 1"),
         (check_partial, [0, 0.5], [-0.1, 1, 1.1], "must be at least 0 and below 1"),
     ],

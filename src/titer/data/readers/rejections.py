@@ -12,10 +12,15 @@ class Problem:
     """The reason why one row of a file cannot be used."""
 
     file: str
+    """The file, or the name that the caller gave to facts in memory."""
     row: int
+    """The number of the row, from 1."""
     column: str
+    """The column with the wrong value; empty if the whole row is wrong."""
     reason: str
+    """What is wrong."""
     text: str = ""
+    """The row as it was read."""
 
     def __str__(self) -> str:
         column = f", column {self.column!r}" if self.column else ""

@@ -35,9 +35,9 @@ def horizon(asked: int, history: History, axis: TimeAxis) -> str:
     """Say how far ahead of the known facts a question is."""
     last = history.last_time or 0
     if asked > last:
-        return f"{axis.duration(asked - last)} after the last known fact ({axis.words(last)})"
+        return f"{axis.duration(asked - last)} after the last known fact, {axis.words(last)}"
     if asked <= history.first_time:
-        return f"not after the first known fact ({axis.words(history.first_time)}), so there is no history"
+        return f"not after the first known fact, {axis.words(history.first_time)}, so there is no history"
     return f"within the data, which ends {axis.when(last)}; only facts before the question's time are used"
 
 

@@ -17,8 +17,8 @@ def check_positive(settings: object, *names: str) -> None:
 
 
 def check_not_negative(settings: object, *names: str) -> None:
-    """Require settings not to be negative."""
-    _check(settings, names, lambda value: value >= 0, "not be negative")
+    """Require settings to be at least 0."""
+    _check(settings, names, lambda value: value >= 0, "be at least 0")
 
 
 def check_share(settings: object, *names: str) -> None:

@@ -1,6 +1,6 @@
 // The list of answers, and the changes of history they depend on.
 
-import { $, el, percent, svg } from "./elements.js";
+import { $, MIN_PROBABILITY, el, percent, svg } from "./elements.js";
 
 export function showAnswers({ after, moves, without }, state, go) {
   $("asked").textContent = `${after.subject ?? "?"} — ${after.relation} — ${after.object ?? "?"}, ${after.time}`;
@@ -21,8 +21,9 @@ export function showAnswers({ after, moves, without }, state, go) {
 
 function row(answer, before, state, go) {
   const old = before.get(answer.entity), moved = before.size ? (old ?? Infinity) - answer.rank : 0;
+  const width = answer.probability < MIN_PROBABILITY ? 0 : Math.max(0.4, 100 * answer.probability);
   const bar = svg("svg", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
-    svg("rect", { width: Math.max(0.4, 100 * answer.probability), height: 4 }));
+    svg("rect", { width, height: 4 }));
   return el("li", {}, el("button", {
     type: "button", "data-key": answer.entity, "aria-pressed": String(answer.entity === state.answer),
     click: () => go({ ...state, answer: answer.entity }),

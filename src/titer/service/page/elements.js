@@ -14,4 +14,6 @@ function fill(node, attributes, children) {
 export const $ = (id) => document.getElementById(id);
 export const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-export const percent = (value) => `${(100 * value).toFixed(1)}%`;
+export const MIN_PROBABILITY = 0.0005; // a smaller one would be shown as 0.0%
+export const percent = (value) => (value < MIN_PROBABILITY ? "<0.1%" : `${(100 * value).toFixed(1)}%`);
+export const wholePercent = (value) => `${(100 * value).toFixed(0)}%`;
