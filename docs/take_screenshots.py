@@ -1,9 +1,9 @@
-"""Take the screenshots of the README and the documents: the real service in a real browser.
+"""Take the screenshots of the README and the documentation: the real service and report in a real browser.
 
-    python docs/take_screenshots.py --icews14 RUN
+    python docs/take_screenshots.py
 
-RUN is any run on ICEWS14. Without it only the pictures of the small world are taken, with a model that is trained in
-half a minute. Needs ``pip install '.[dev]'`` and an installed Chromium.
+Trains a model on the small world, which takes half a minute, unless a run is given. Needs ``pip install '.[dev]'`` and
+an installed Chromium.
 """
 
 import argparse
@@ -28,7 +28,6 @@ TITER = (sys.executable, "-m", "titer")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 SMALL_WORLD = {"subject": "Caldera", "relation": "invite", "answer": "Nadia Torvald"}
-ICEWS14 = {"subject": "Angela Merkel", "relation": "Discuss by telephone", "answer": "François Hollande"}
 
 
 @contextmanager
@@ -66,7 +65,6 @@ def main() -> None:
     """Take all screenshots."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small-world", type=Path, metavar="RUN", help="a run on the small world (default: train one)")
-    parser.add_argument("--icews14", type=Path, metavar="RUN", help="a run on ICEWS14")
     options = parser.parse_args()
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
@@ -78,10 +76,6 @@ def main() -> None:
         with service(run) as url:
             show(page, url, SMALL_WORLD)
             take(page, "page-small-world")
-        if options.icews14:
-            with service(options.icews14) as url:
-                show(page, url, ICEWS14)
-                take(page, "page-icews14")
         subprocess.run([*TITER, "evaluate", str(run)], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([*TITER, "report", str(run), "--out", f"{folder}/report.html"], check=True)
         page.goto(f"file://{folder}/report.html")

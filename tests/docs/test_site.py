@@ -146,7 +146,7 @@ class TestLinks:
             ("evaluation.md", "[a](../benchmarks/RESULTS.md)", "[a](results/index.md)"),
             ("results/index.md", "[a](../docs/evaluation.md)", "[a](../evaluation.md)"),
             ("results/index.md", "![a](inductive.svg)", "![a](inductive.svg)"),
-            ("changelog.md", "[a](docs/pictures/page-icews14.png)", "[a](pictures/page-icews14.png)"),
+            ("changelog.md", "[a](docs/pictures/page-small-world.png)", "[a](pictures/page-small-world.png)"),
             ("contributing.md", "see [`a`](tests/models/cases.py)", "see `a`"),
             ("index.md", "[a](https://example.org/x)", "[a](https://example.org/x)"),
             ("index.md", "[a](missing.md)", "[a](missing.md)"),
