@@ -42,6 +42,7 @@ def test_a_failed_training_leaves_nothing_behind(temporary_folder: Path):
     assert list(temporary_folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_training_into_a_run_directory_gives_the_run_of_the_command(world_data: titer.Dataset, tmp_path: Path):
     forecaster = titer.train(world_data, out=tmp_path / "call", seed=3, device="cpu", epochs=1, **SMALL)
     given = [f"--set=model.{name}={value}" for name, value in SMALL.items()]
@@ -97,6 +98,7 @@ def test_settings_change_a_configuration(tmp_path: Path):
         titer.train("small-world", "titer", config=base)
 
 
+@pytest.mark.slow
 def test_a_published_configuration_is_found_by_name(tmp_path: Path):
     run = titer.train("small-world", config="titer/small-world", out=tmp_path / "run", epochs=0, preset="paper").run
     assert run is not None

@@ -196,6 +196,7 @@ def test_the_version_has_one_source():
     assert [path.name for path in written] == ["version.py"]
 
 
+@pytest.mark.slow
 def test_training_and_evaluation_run_from_source_without_optional_packages(tmp_path: Path):
     blocked = f"""
 import sys

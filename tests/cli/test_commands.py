@@ -137,6 +137,7 @@ def test_compare_names_the_command_for_missing_results(recurrency_run: Path):
         titer("compare", recurrency_run)
 
 
+@pytest.mark.slow
 def test_faithfulness_measures_evidence_and_planted_causes(runs: dict[str, Path]):
     shown = titer("faithfulness", runs["recurrency"], runs["random_walk"], "--questions", "20").splitlines()
     taken_out, planted = (re.split("  +", line) for line in shown if line.startswith("run  "))
@@ -154,6 +155,7 @@ def test_faithfulness_measures_evidence_and_planted_causes(runs: dict[str, Path]
     assert 0 < recurring["causes_found"] <= recurring["ranked_first"] <= recurring["metrics"]["queries"]
 
 
+@pytest.mark.slow
 def test_faithfulness_skips_runs_without_evidence(runs: dict[str, Path], tmp_path: Path):
     silent, small = tmp_path / "silent", ("--set", "training.epochs=1", "--set", "model.dim=4")
     titer("train", "small-world", "--model", "ttranse", "--out", silent, *small)
@@ -164,6 +166,7 @@ def test_faithfulness_skips_runs_without_evidence(runs: dict[str, Path], tmp_pat
         titer("faithfulness", silent, silent)
 
 
+@pytest.mark.slow
 def test_faithfulness_has_no_causes_for_other_data(tmp_path: Path):
     table = tmp_path / "events.csv"
     table.write_text("subject,relation,object,time\n" + "".join(f"a,meet,b,2020-01-0{day}\n" for day in range(1, 10)))
@@ -184,6 +187,7 @@ def test_forecast_prints_names_dates_and_evidence(runs: dict[str, Path]):
     assert found["answers"][0]["entity"] == "President of Aldoria"
 
 
+@pytest.mark.slow
 def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: dict[str, Path], tmp_path: Path):
     for words, message in (
         (("forecast", runs["recurrency"], "Aldorai", "accuse"), "Did you mean: Aldoria"),
@@ -213,6 +217,7 @@ def test_training_is_not_announced_before_the_run_directory_is_checked(runs: dic
     assert result.stderr.startswith(f"error: {runs['recurrency']} already holds a run")
 
 
+@pytest.mark.slow
 def test_output_into_a_pipe_has_no_progress_bars_and_no_colours(runs: dict[str, Path]):
     result = titer_process("evaluate", runs["recurrency"])
     assert result.stderr == ""

@@ -314,6 +314,7 @@ def small_blocks() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @settings(max_examples=150)
 @given(kinds=st.lists(st.sampled_from(list(LINES)), max_size=30), header=st.booleans(), final_newline=st.booleans())

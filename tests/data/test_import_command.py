@@ -111,7 +111,7 @@ def test_an_existing_dataset_is_replaced_only_with_overwrite(table: Path, tmp_pa
     titer("data", "import", table, "--out", out, "--name", "first")
     result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out)])
     assert isinstance(result.exception, DataError)
-    assert "--overwrite" in str(result.exception)
+    assert "pass overwrite" in str(result.exception)
     assert open_dataset(out).name == "first"
     titer("data", "import", table, "--out", out, "--name", "second", "--overwrite")
     assert open_dataset(out).name == "second"

@@ -55,6 +55,7 @@ names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\
 days = st.dates(date(2018, 1, 1), date(2018, 2, 1)).map(str)
 
 
+@pytest.mark.slow
 @given(rows=st.lists(st.tuples(names, names, names, days), min_size=1, max_size=12))
 def test_the_same_facts_give_the_same_dataset_from_every_format(rows: list[Row]):
     with TemporaryDirectory() as folder:
@@ -261,6 +262,7 @@ def bound_text(day: date | None, unit: TimeUnit) -> str | None:
     return {TimeUnit.MONTH: f"{day:%Y-%m}", TimeUnit.YEAR: str(day.year)}.get(unit, str(day))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     unit=st.sampled_from(UNITS),

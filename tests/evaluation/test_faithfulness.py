@@ -72,6 +72,7 @@ def test_the_strongest_facts_come_first_up_to_the_limit():
     assert strongest(10) == [(0, 0, 1, 8), (0, 0, 1, 4), (0, 0, 1, 1), (1, 0, 0, 7)]
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9), walks=st.booleans())
 def test_no_fact_at_or_after_the_time_is_removed_or_used(graph: Graph, time: int, seed: int, walks: bool):
     vocabulary = graph.vocabulary
@@ -111,6 +112,7 @@ def test_a_model_that_shows_no_evidence_cannot_be_measured(dataset: Dataset):
         faithfulness(NoEvidence(dataset.vocabulary, dataset.axis), dataset)
 
 
+@pytest.mark.slow
 def test_the_command_measures_a_run(tmp_path: Path):
     titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
     words = ("faithfulness", tmp_path / "run", "--questions", "60", "--seed", "4")

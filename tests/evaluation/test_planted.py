@@ -45,6 +45,7 @@ class Oracle(Model):
         return [Evidence(path, 0.6), Evidence((), 0.4)][:limit]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_an_oracle_finds_every_answer_and_every_cause(world: SmallWorld, split: str):
     results = evaluate_planted(Oracle(world), world, split)

@@ -78,6 +78,7 @@ def tied_scores(seed: int, queries: int = 400, entities: int = 60) -> tuple[torc
     return scores, answers, true
 
 
+@pytest.mark.slow
 def test_pykeens_rank_based_evaluator_agrees():
     pykeen = pytest.importorskip("pykeen.evaluation", reason="PyKEEN is not installed: make oracles")
     scores, answers, true = tied_scores(0)

@@ -112,6 +112,7 @@ def test_counting_changes_neither_the_model_nor_the_random_state(dataset: Datase
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
+@pytest.mark.slow
 def test_the_command_counts_a_configuration_and_a_run_alike(tmp_path: Path):
     titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run")
     assert "0 parameters" in titer("size", tmp_path / "run")

@@ -52,6 +52,7 @@ def assert_same(found: Forecast | Unanswered, expected: Forecast | TiterError) -
     assert [answer.rank for answer in found.answers] == [answer.rank for answer in expected.answers]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(asked=st.lists(questions(), max_size=12), batch_size=st.integers(1, 15))
 def test_batched_answers_equal_single_answers(any_forecaster: Forecaster, asked: list[Question], batch_size: int):
@@ -94,6 +95,7 @@ def test_a_time_too_far_ahead_is_refused(forecaster: Forecaster):
         Forecaster(forecaster.model, numbered).ask("Aldoria", "accuse", at=1 << 40)
 
 
+@pytest.mark.slow
 def test_facts_at_or_after_the_question_do_not_affect_a_forecast(any_forecaster: Forecaster, world_data: Dataset):
     """Neither the answers, nor their evidence, nor whether an entity has a history."""
     for at in ("2023-01-02", "2023-02-01"):

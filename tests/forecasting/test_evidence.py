@@ -55,6 +55,7 @@ class TestModels:
         "path_mixture": {"dim": 4, "relation_dim": 4, "hidden_dim": 4, "rank": 4},
     }
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", settings)
     @given(graph=graphs(), time=st.integers(0, LAST_TIME))
     def test_shares_of_groups_sum_to_those_of_all_evidence(self, name: str, graph: Graph, time: int):

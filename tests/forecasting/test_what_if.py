@@ -29,6 +29,7 @@ def ranking(forecast: Forecast) -> list[tuple[str, object]]:
     return [(answer.entity, pytest.approx(answer.score, rel=1e-4, abs=1e-6)) for answer in forecast.answers]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(data=st.data(), day=st.integers(20, 200))
 def test_a_changed_history_equals_a_history_built_from_the_changed_facts(

@@ -19,6 +19,7 @@ def all_queries(graph: Graph, time: int) -> Queries:
     return Queries(*rows.unbind(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(Filter))
 @given(graph=graphs(), time=st.integers(-5, 12))
 def test_true_answers_are_those_of_the_facts_each_once(kind: Filter, graph: Graph, time: int):

@@ -124,6 +124,7 @@ def test_removing_facts_equals_building_without_them(graph: Graph, chosen: set[i
     assert smaller.popularity.num_facts(queries).tolist() == [past] * len(queries)
 
 
+@pytest.mark.slow
 @given(graphs(), graphs(), TIMES)
 def test_including_facts_equals_building_with_them(graph: Graph, more: Graph, before: int):
     """Also for facts before the first one, new entities, and a fact that the history has already."""

@@ -80,6 +80,7 @@ def compared() -> dict[str, list[str]]:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inclusive", [False, True])
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("name", HISTORIES)

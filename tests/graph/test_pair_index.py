@@ -81,6 +81,7 @@ class TestPairIndex:
                 expected = sorted((t for t in last.values() if t > min(recent, default=0)), reverse=True)[:limit]
                 assert sorted(got.values(), reverse=True)[: len(expected)] == expected
 
+    @pytest.mark.slow
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
     def test_facts_between_two_entities_are_complete(self, graph: Graph, time: int):
         history = History(graph.facts, graph.vocabulary)

@@ -37,6 +37,7 @@ def test_there_are_as_many_snapshots_before_a_time_as_steps_with_facts(graph: Gr
     assert snapshots.before(time) == sum(step < time for step in by_time(graph))
 
 
+@pytest.mark.slow
 @given(graph=graphs())
 def test_the_edges_of_a_snapshot_are_the_facts_of_its_step_each_once(graph: Graph):
     snapshots = History(graph.facts, graph.vocabulary).snapshots

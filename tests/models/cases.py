@@ -60,6 +60,7 @@ class ModelCase:
     def queries(self, dataset: Dataset) -> tuple[Queries, torch.Tensor]:
         return Queries.from_facts(dataset.test, dataset.vocabulary)
 
+    @pytest.mark.slow
     def test_learns_recurring_facts(self, run, world):
         found = evaluate(run.load_model("cpu"), world.dataset, "test")
         kinds = world.kinds[-len(world.dataset.test) :] * 2
@@ -69,6 +70,7 @@ class ModelCase:
     def test_explains_is_true_if_the_model_implements_explain(self):
         assert model_class(self.name).explains() == self.explains
 
+    @pytest.mark.slow
     def test_scores_do_not_depend_on_the_batch(self, run, world_data):
         model = run.load_model("cpu")
         history = History(world_data.facts, world_data.vocabulary)
@@ -78,6 +80,7 @@ class ModelCase:
         parts = torch.cat([model.score(part, history) for _, part in queries.batches(5)])
         torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-6)
 
+    @pytest.mark.slow
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
     def test_facts_at_or_after_the_time_of_the_query_do_not_change_its_scores(self, graph: Graph, time: int, seed: int):
         past = graph.facts.before(time)
@@ -90,6 +93,7 @@ class ModelCase:
             past_only = model.score(queries, History(past, graph.vocabulary))
         torch.testing.assert_close(with_future, past_only, rtol=1e-5, atol=1e-6)
 
+    @pytest.mark.slow
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
     def test_entities_added_at_or_after_the_time_of_the_query_do_not_change_its_scores(
         self, graph: Graph, time: int, seed: int
@@ -108,6 +112,7 @@ class ModelCase:
         torch.testing.assert_close(after[:num_old, :num_old], before, rtol=1e-4, atol=1e-4)
         assert bool((after[:, num_old:] == UNREACHED).all())
 
+    @pytest.mark.slow
     def test_an_entity_added_after_training_can_be_subject_and_answer(self, run, world_data):
         model = run.load_model("cpu")
         old = world_data.vocabulary
@@ -129,6 +134,7 @@ class ModelCase:
                 if self.explains and (row == 0 or self.explains_by_other_relations):
                     assert facts & {Edge(*fact) for fact in talks_each_day}
 
+    @pytest.mark.slow
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
     def test_evidence_is_a_path_of_past_facts_to_the_answer(self, graph: Graph, time: int, seed: int):
         model = self.make(graph, train=graph.facts.before(time))
@@ -151,6 +157,7 @@ class ModelCase:
                     assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
                 assert [item.share for item in evidence] == sorted((i.share for i in evidence), reverse=True)
 
+    @pytest.mark.slow
     def test_probabilities_keep_the_order_of_the_scores_and_sum_to_one(self, run, world_data):
         model = run.load_model("cpu")
         queries, _ = self.queries(world_data)
@@ -162,6 +169,7 @@ class ModelCase:
         ordered = found.gather(1, scores.argsort(dim=1, descending=True))
         assert bool((ordered.diff(dim=1) <= 0).all())
 
+    @pytest.mark.slow
     def test_a_loaded_model_has_the_metrics_that_training_recorded(self, run, world_data):
         """Fails if anything that scoring needs is not saved with the run."""
         (recorded,) = run.evaluations
@@ -169,6 +177,7 @@ class ModelCase:
         assert found["metrics"] == pytest.approx(recorded["metrics"], abs=1e-9)
         assert found["calibration"] == recorded["calibration"]
 
+    @pytest.mark.slow
     def test_a_resumed_training_ends_with_the_same_weights(
         self, world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):

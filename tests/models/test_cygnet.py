@@ -33,6 +33,7 @@ def cygnet(graph: Graph, **settings) -> CyGNet:
     return model
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME + 2), seed=st.integers(0, 9), weight=st.floats(0.1, 0.9))
 def test_the_probability_is_the_formula(graph: Graph, time: int, seed: int, weight: float):
     model = cygnet(graph, copy_weight=weight, copy_range=2.0)

@@ -34,6 +34,7 @@ def de_simple(**settings) -> DESimplE:
     return model
 
 
+@pytest.mark.slow
 @given(time=st.integers(-20, 20), relation=st.integers(0, 3))
 def test_the_score_is_the_formula_at_any_time(time: int, relation: int):
     model = de_simple()

@@ -52,6 +52,7 @@ def mixture(graph: Graph, **settings) -> PathMixture:
     return model
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
 def test_scores_are_log_probabilities(graph: Graph, time: int, seed: int):
     model = mixture(graph, members=2)
@@ -71,6 +72,7 @@ def fit_of(model: PathMixture) -> Fit:
 KINDS = ("direct", "two_hops", "same_relation", "trust", "prior")
 
 
+@pytest.mark.slow
 @given(
     graph=graphs(),
     time=st.integers(-2, LAST_TIME),
@@ -89,6 +91,7 @@ def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, m
             assert all(item.share > 0 for item in evidence)
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
 def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: int):
     model = mixture(graph, two_hops=False, same_relation=False, trust=False)
@@ -106,6 +109,7 @@ def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: in
                 assert float(found[s, o]) == pytest.approx(float(single.weight.sum()), rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
 def test_shares_sum_to_one_for_very_small_weights(graph: Graph, time: int, seed: int):
     model = mixture(graph)
@@ -135,6 +139,7 @@ def found_paths(model: PathMixture, query: Queries, graph: Graph) -> set[tuple[E
     return {item.path for item in evidence if item.path}
 
 
+@pytest.mark.slow
 @given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
 def test_all_paths_of_two_hops_count(graph: Graph, time: int, seed: int):
     model = mixture(graph, direct=False, same_relation=False, first_edges=40, second_edges=40)
@@ -149,6 +154,7 @@ def test_all_paths_of_two_hops_count(graph: Graph, time: int, seed: int):
     assert found_paths(model, Queries.one(subject, 0, time), graph) == expected
 
 
+@pytest.mark.slow
 @given(graph=graphs(max_facts=20), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
 def test_paths_of_the_same_relation_use_the_latest_fact_of_each_series(graph: Graph, time: int, seed: int):
     model = mixture(graph, direct=False, two_hops=False, first_edges=40, same_edges=40)
@@ -254,6 +260,7 @@ def test_other_true_answers_are_excluded_from_the_loss():
     assert alone == pytest.approx(-float(torch.log(probability[1] / (1 - probability[2]))), rel=1e-4)
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
 def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
     model = mixture(graph, members=2)
@@ -264,6 +271,7 @@ def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
         torch.testing.assert_close(model.score(query, history).exp(), (each[0] + each[1]) / 2)
 
 
+@pytest.mark.slow
 @given(graph=graphs(), seed=st.integers(0, 9))
 def test_embeddings_of_unseen_entities_are_not_used(graph: Graph, seed: int):
     unseen = seed % graph.vocabulary.num_entities
@@ -340,6 +348,7 @@ def test_the_weight_of_a_past_fact_follows_the_formula():
         torch.testing.assert_close(found, weight.exp())
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=st.integers(0, LAST_TIME))
 def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, time: int):
     fit = fit_of(mixture(graph, names=False, state_edges=3))

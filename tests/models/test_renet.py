@@ -1,5 +1,6 @@
 from typing import Any, ClassVar
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +88,7 @@ def test_question_dropout_zeroes_subjects_and_relations_in_training():
     assert set(model.train()._drop_rows(rows).flatten().tolist()) == {0.0, 1.0}
 
 
+@pytest.mark.slow
 @given(graph=graphs(), seed=st.integers(0, 9))
 def test_neighbours_are_averaged_or_weighted_by_the_attention_of_a_query(graph: Graph, seed: int):
     torch.manual_seed(seed)

@@ -48,6 +48,7 @@ def query_each_entity(graph: Graph, time: int) -> Queries:
     return Queries(entities, entities % graph.vocabulary.num_directed_relations, torch.full_like(entities, time))
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=TIMES)
 def test_attention_sums_to_one_without_pruning(graph: Graph, time: int):
     model = make(graph.vocabulary, **ENOUGH)
@@ -56,6 +57,7 @@ def test_attention_sums_to_one_without_pruning(graph: Graph, time: int):
     torch.testing.assert_close(scores.exp().sum(dim=1), torch.ones(len(scores)))
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=TIMES, kept=st.integers(1, 5))
 def test_each_query_keeps_the_edges_with_the_most_attention(graph: Graph, time: int, kept: int):
     history, queries = History(graph.facts, graph.vocabulary), query_each_entity(graph, time)
@@ -67,6 +69,7 @@ def test_each_query_keeps_the_edges_with_the_most_attention(graph: Graph, time: 
         torch.testing.assert_close(first.flow[first.target.query == query], of_all[:kept])
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=TIMES)
 def test_a_subgraph_is_no_larger_than_its_settings_allow(graph: Graph, time: int):
     queries = query_each_entity(graph, time)
@@ -78,6 +81,7 @@ def test_a_subgraph_is_no_larger_than_its_settings_allow(graph: Graph, time: int
         assert int(torch.bincount(expansion.target.query).max()) <= max_edges
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=TIMES, strictly_back=st.booleans())
 def test_every_hop_goes_back_in_time(graph: Graph, time: int, strictly_back: bool):
     model = make(graph.vocabulary, strictly_back=strictly_back)
@@ -100,6 +104,7 @@ def test_paths_within_one_time_step_are_found_unless_strictly_back():
     assert found.path == (Edge(0, 0, 1, 1), Edge(1, 0, 2, 1))
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=TIMES)
 def test_a_share_is_the_attention_of_a_path_over_that_of_the_answer(graph: Graph, time: int):
     model = make(graph.vocabulary, num_edges=(100,))
@@ -127,6 +132,7 @@ def test_nodes_are_distinguished_by_query_entity_and_time():
         assert torch.equal(column, again)
 
 
+@pytest.mark.slow
 @given(graph=graphs(), time=TIMES)
 def test_attention_is_the_formula(graph: Graph, time: int):
     model, history, queries = (

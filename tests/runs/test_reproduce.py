@@ -44,6 +44,7 @@ def test_the_four_benchmarks_have_the_papers_settings():
 QUICK = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.beam_size=5"]
 
 
+@pytest.mark.slow
 def test_reproduce_trains_evaluates_and_writes_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("titer.runs.train.peak_memory", lambda _device: {"gpu_gigabytes": 1.5})
     words = ["reproduce", "titer/small-world", "--results", tmp_path / "results"]
@@ -104,6 +105,7 @@ def test_unknown_configurations_are_rejected_by_name(tmp_path: Path):
         titer("size", "titer/icews15")
 
 
+@pytest.mark.slow
 def test_settings_can_be_chosen_without_evaluating_the_test_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Works in any folder, and does not change the result of the test split."""
     monkeypatch.chdir(tmp_path)

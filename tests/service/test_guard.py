@@ -92,7 +92,7 @@ class TestErrors:
         def fail() -> None:
             raise RuntimeError("secret internals")
 
-        monkeypatch.setattr(forecaster, "refresh", fail)
+        monkeypatch.setattr(forecaster, "_current", fail)
         with caplog.at_level(logging.ERROR):
             for path, body in (("/v1/forecast", TALKS), ("/v1/explain", {**TALKS, "answer": "Drovia"})):
                 response = client.post(path, json=body)
@@ -108,7 +108,7 @@ class TestErrors:
         def fail() -> None:
             raise StoreError("postgresql://admin@inside/facts cannot be used")
 
-        monkeypatch.setattr(forecaster, "refresh", fail)
+        monkeypatch.setattr(forecaster, "_current", fail)
         for response in (client.post("/v1/forecast", json=TALKS), client.get("/v1/model")):
             assert (response.status_code, problem(response)["code"]) == (503, "no_store")
             assert "admin" not in response.text
@@ -263,7 +263,7 @@ class TestRequests:
 
         headers = {"Authorization": "Bearer x"}
         with TestClient(create_app(forecaster, Settings(token=SecretStr("x"))), headers=headers) as client:
-            monkeypatch.setattr(forecaster, "refresh", wait)
+            monkeypatch.setattr(forecaster, "_current", wait)
             monkeypatch.setattr("titer.service.facts.add_records", wait)
             with ThreadPoolExecutor(1) as other:
                 slow = other.submit(client.request, "POST" if body else "GET", path, json=body)
@@ -283,7 +283,7 @@ class TestRequests:
                 seen.append(client.get("/healthz"))
                 raise StoreError("enough")
 
-            monkeypatch.setattr(forecaster, "refresh", ask_within)
+            monkeypatch.setattr(forecaster, "_current", ask_within)
             client.get("/v1/entities")
             busy, healthy = seen
             assert (busy.status_code, problem(busy)["code"]) == (503, "busy")

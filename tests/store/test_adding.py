@@ -29,6 +29,7 @@ def stored(store: FactStore) -> list[NamedFact]:
     return [fact for _, fact, _ in store.since(0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_files_of_every_format_can_be_added(store: FactStore, tmp_path: Path, format: str):
     result = add_file(store, write_table(tmp_path / f"new.{format}", GOOD))

@@ -17,6 +17,8 @@ from titer.runs.train import train
 from titer.store.facts import FactStore, NamedFact
 from titer.training.config import Config
 
+pytestmark = pytest.mark.slow
+
 ONCE = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}
 SMALL: dict[str, dict[str, Any]] = {
     "recurrency": {"model": {}, "training": {}},

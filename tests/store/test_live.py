@@ -39,6 +39,7 @@ def assert_same(found: History, expected: History) -> None:
     assert found.max_edges == expected.max_edges
 
 
+@pytest.mark.slow
 @given(
     batches=st.lists(st.tuples(st.lists(facts_of_any_time, max_size=5), st.booleans()), max_size=6),
     seed=st.integers(0, 9),

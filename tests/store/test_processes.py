@@ -91,6 +91,7 @@ def test_a_hundred_kills_lose_no_acknowledged_fact_and_leave_no_partial_batch(ad
         assert len(again.since(0)) == total
 
 
+@pytest.mark.slow
 def test_concurrent_writers_lose_no_fact_and_split_no_batch(address: str):
     # Nothing is there yet: they also create the store at once.
     with nursery() as one, nursery() as two, nursery() as three:

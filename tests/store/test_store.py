@@ -128,6 +128,7 @@ def test_names_may_be_long_and_contain_any_character(address: str):
         assert stored(store) == [fact]
 
 
+@pytest.mark.slow
 @given(batches=batches, backfill=st.booleans())
 @settings(max_examples=40)
 def test_the_store_is_a_set_in_order_of_addition(new_store: Callable[[], str], batches, backfill: bool):
@@ -171,6 +172,7 @@ def test_concurrent_threads_lose_no_fact(address: str):
         assert sorted(found[i : i + 5] for i in range(0, 100, 5)) == sorted(batches)
 
 
+@pytest.mark.slow
 def test_a_new_store_can_be_opened_by_many_threads_at_once(new_store: Callable[[], str]):
     for _ in range(10):
         address, together, seen = new_store(), Barrier(6), []
@@ -276,6 +278,7 @@ def test_invalid_addresses_are_refused_without_revealing_a_password(address: str
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_writer_waits_for_a_lock_until_the_timeout(address: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 1)
     with FactStore(address, dataset()) as holder, FactStore(address, dataset()) as other:
@@ -287,6 +290,7 @@ def test_a_writer_waits_for_a_lock_until_the_timeout(address: str, monkeypatch: 
         assert other.add([visit("Ada", "Ben", 6)]).num_added == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_respond_is_unreachable(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(database.TIMEOUTS, "connect_timeout", "2")
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(StoreError, match="timeout"):

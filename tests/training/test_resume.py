@@ -21,6 +21,8 @@ from titer.runs.train import train
 from titer.training.config import Config
 from training.tiny_model import TinyModel
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = [
     "training.epochs=6",
     "training.batch_size=256",

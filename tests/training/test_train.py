@@ -156,7 +156,7 @@ def test_an_existing_run_is_not_overwritten_unless_allowed(tiny_run: Run, world_
     config = Config.load(model="random_walk", overrides=["model.num_walks=10"])
     path = tmp_path / "run"
     train(world_data, config, path)
-    with pytest.raises(TiterError, match="--overwrite"):
+    with pytest.raises(TiterError, match="pass overwrite"):
         train(world_data, config, path)
     assert train(world_data, config, path, overwrite=True).load_model("cpu").name == "random_walk"
     (tmp_path / "other").mkdir()

@@ -1,3 +1,4 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,6 +6,7 @@ from hypothesis import strategies as st
 from titer.models.common.graph_layers import RelationalConvolution, max_over, mean_over, sum_over
 
 
+@pytest.mark.slow
 @given(targets=st.lists(st.integers(0, 4), max_size=12), seed=st.integers(0, 9))
 def test_messages_are_combined_by_their_target(targets: list[int], seed: int):
     messages = torch.randn(len(targets), 3, generator=torch.Generator().manual_seed(seed))

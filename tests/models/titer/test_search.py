@@ -53,6 +53,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS, ids=["default", "paper", "unweighted", "static"])
 @given(graph=graphs(max_facts=12), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
@@ -65,6 +66,7 @@ def test_a_wide_beam_finds_the_best_of_all_walks(variant: dict, graph: Graph, qu
         assert float(scores[entity]) == pytest.approx(best.get(entity, -math.inf), abs=1e-4)
 
 
+@pytest.mark.slow
 @given(graph=graphs(max_facts=30), query_time=st.integers(0, LAST_TIME))
 @torch.no_grad()
 def test_a_narrow_beam_never_scores_higher_than_a_wide_one(graph: Graph, query_time: int):
@@ -91,6 +93,7 @@ def numbers_of(walk: Walk, vocabulary: Vocabulary) -> list[float]:
     return [number for hop in hops for number in (math.exp(hop.log_probability), hop.beta)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS[:2], ids=["default", "paper"])
 @given(graph=graphs(max_facts=10), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
