@@ -17,6 +17,8 @@ from titer.forecasting.forecaster import Forecaster
 from titer.models.registry import BUILT_IN, model_class
 from titer.service.app import create_app
 
+pytestmark = pytest.mark.slow
+
 DAYS = 20
 WHOM = ("Aldoria", "hold talks with")
 WHO = ("?", "brief", "Army of Aldoria")
@@ -47,7 +49,6 @@ def has_evidence(run: Path) -> bool:
     return model_class(run.name).explains()
 
 
-@pytest.mark.slow
 def test_it_is_evaluated_compared_and_counted(run: Path):
     assert re.search(r"^all +\d+ +\d+\.\d\d ", titer("evaluate", run), flags=re.MULTILINE)
     for words in (["compare", run], ["compare", "--paper", run]):
@@ -55,7 +56,6 @@ def test_it_is_evaluated_compared_and_counted(run: Path):
     assert json.loads(titer("size", run, "--json"))["model"] == run.name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("question", [WHOM, WHO], ids=["object", "subject"])
 def test_it_answers_both_directions_with_evidence_if_it_has_any(run: Path, question: tuple[str, ...]):
     shown = invoke("forecast", run, *question, "--explain").output  # with the notes on standard error
@@ -74,7 +74,6 @@ def test_it_answers_what_if_and_a_file_of_questions(run: Path, tmp_path: Path):
     assert "new entities: Newland" in shown
 
 
-@pytest.mark.slow
 def test_added_facts_are_used_and_may_have_unseen_entities(run: Path, tmp_path: Path):
     table, store = tmp_path / "new.csv", f"sqlite:///{tmp_path / 'facts.db'}"
     table.write_text("subject,relation,object,time\nAldoria,hold talks with,Newland,2023-01-21\n")
@@ -85,7 +84,6 @@ def test_added_facts_are_used_and_may_have_unseen_entities(run: Path, tmp_path: 
     assert "No answer" not in titer("forecast", run, "Newland", "hold talks with", "--store", store)
 
 
-@pytest.mark.slow
 def test_its_evidence_is_measured_if_it_has_any(run: Path):
     words = "faithfulness", run, "--questions", "10"
     if has_evidence(run):
@@ -95,7 +93,6 @@ def test_its_evidence_is_measured_if_it_has_any(run: Path):
             titer(*words)
 
 
-@pytest.mark.slow
 def test_its_report_is_complete(run: Path, tmp_path: Path):
     titer("report", run, "--out", tmp_path / "report.html", "--examples", "20")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -104,7 +101,6 @@ def test_its_report_is_complete(run: Path, tmp_path: Path):
     assert ('class="arc"' in page) == has_evidence(run)
 
 
-@pytest.mark.slow
 def test_the_service_answers_with_it(run: Path):
     with TestClient(create_app(Forecaster.load(run, "cpu"))) as client:
         assert client.get("/v1/model").json()["model"] == run.name

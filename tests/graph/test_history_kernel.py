@@ -19,6 +19,8 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import Edges, History
 
 NUM_ENTITIES, NUM_RELATIONS, NUM_STEPS = 6, 3, 20
+pytestmark = pytest.mark.slow
+
 COLUMNS = ("relation", "object", "time", "mask")
 
 
@@ -80,7 +82,6 @@ def compared() -> dict[str, list[str]]:
     return json.loads(result.stdout)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("inclusive", [False, True])
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("name", HISTORIES)

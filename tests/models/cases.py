@@ -202,6 +202,7 @@ class ModelCase:
         found, expected = (run.load_model("cpu").state_dict() for run in (resumed, whole))
         assert all(torch.equal(found[name], expected[name]) for name in expected)
 
+    @pytest.mark.slow
     def test_an_empty_history_gives_scores(self, run, world_data):
         model = run.load_model("cpu")
         scores = model.score(Queries.one(0, 0, 0), History(Facts.empty(), world_data.vocabulary))
@@ -209,6 +210,7 @@ class ModelCase:
         assert not bool(torch.isnan(scores).any())
 
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+    @pytest.mark.slow
     def test_a_gpu_gives_the_same_scores(self, run, world_data):
         history = History(world_data.facts, world_data.vocabulary)
         queries, _ = self.queries(world_data)

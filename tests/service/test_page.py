@@ -21,6 +21,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 EVIL = "<script>document.title='stolen'</script>"
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.xdist_group("page"),
     pytest.mark.skipif(CHROMIUM is None, reason="needs an installed Chromium"),
 ]
@@ -74,7 +75,6 @@ def ask_why(page: Page, service: Service) -> None:
     expect(page.locator("#explained")).to_contain_text("Why Drovia?")
 
 
-@pytest.mark.slow
 def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Service):
     page.goto(service.url)
     expect(page.locator("#about")).to_contain_text("small-world")
@@ -91,7 +91,6 @@ def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Ser
     assert all((text == "<0.1%") == (width == 0) for text, width in zip(shown, widths, strict=True))
 
 
-@pytest.mark.slow
 def test_text_typed_before_the_first_response_is_kept(page: Page, service: Service):
     held: list[Route] = []
     page.route("**/v1/model", lambda route: held.append(route))
@@ -104,7 +103,6 @@ def test_text_typed_before_the_first_response_is_kept(page: Page, service: Servi
     expect(page.get_by_label("Subject")).to_have_value("Aldoria")
 
 
-@pytest.mark.slow
 def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, service: Service):
     ask(page, service)
     page.get_by_role("button", name=re.compile("Lumeria")).click()
@@ -119,7 +117,6 @@ def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, servi
     expect(page.locator("#changes")).to_contain_text("Without:")
 
 
-@pytest.mark.slow
 def test_evidence_whose_share_rounds_to_zero_is_hidden(page: Page, service: Service):
     ask_why(page, service)
     expect(page.locator("#reasons li")).to_have_count(1)
@@ -127,7 +124,6 @@ def test_evidence_whose_share_rounds_to_zero_is_hidden(page: Page, service: Serv
     expect(page.locator("#timeline .fact")).to_have_count(1)
 
 
-@pytest.mark.slow
 def test_a_subgraph_is_drawn_with_its_entities_between(page: Page, world_data: Dataset, tmp_path: Path):
     small = {"num_edges": [8, 8], "kept_edges": 8, "entity_dim": 8, "time_dim": 8, "attention_dim": 8}
     for service in served(world_data, tmp_path / "run", "xerte", **small):
@@ -137,7 +133,6 @@ def test_a_subgraph_is_drawn_with_its_entities_between(page: Page, world_data: D
         assert page.locator("#timeline .lane").count() > 2
 
 
-@pytest.mark.slow
 def test_a_model_without_evidence_says_so(page: Page, world_data: Dataset, tmp_path: Path):
     for service in served(world_data, tmp_path / "run", "ttranse", dim=8):
         ask_why(page, service)
@@ -146,7 +141,6 @@ def test_a_model_without_evidence_says_so(page: Page, world_data: Dataset, tmp_p
         expect(page.locator("#timeline .fact")).to_have_count(0)
 
 
-@pytest.mark.slow
 def test_keyboard_focus_is_kept(page: Page, service: Service):
     ask(page, service)
     here = page.locator("#answers").get_by_role("button", name=re.compile("Drovia"))
@@ -165,7 +159,6 @@ def test_keyboard_focus_is_kept(page: Page, service: Service):
     expect(page.locator("#asked")).to_be_focused()
 
 
-@pytest.mark.slow
 def test_changes_are_announced_to_screen_readers(page: Page, service: Service):
     ask(page, service)
     expect(page.get_by_role("status")).to_have_text(re.compile(r"^10 answers\. The first: .+, \d+\.\d%\.$"))
@@ -174,7 +167,6 @@ def test_changes_are_announced_to_screen_readers(page: Page, service: Service):
     expect(page.get_by_role("region", name=re.compile("Why Drovia"))).to_be_visible()
 
 
-@pytest.mark.slow
 def test_a_removed_fact_moves_the_answers_and_can_be_restored_and_linked(
     page: Page, browser: Browser, service: Service
 ):
@@ -197,7 +189,6 @@ def test_a_removed_fact_moves_the_answers_and_can_be_restored_and_linked(
     expect(page.locator("#changes")).to_contain_text("Without: Aldoria")
 
 
-@pytest.mark.slow
 def test_a_misspelt_name_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldorai&relation=hold+talks+with")
     expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
@@ -206,14 +197,12 @@ def test_a_misspelt_name_is_fixed_by_a_suggestion(page: Page, service: Service):
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
-@pytest.mark.slow
 def test_a_misspelt_name_with_quotes_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldori'a&relation=hold+talks+with")
     page.get_by_role("button", name="Aldoria", exact=True).click()
     expect(page.locator("#answers li")).to_have_count(10)
 
 
-@pytest.mark.slow
 def test_a_crafted_link_runs_no_script_and_asks_its_own_question(page: Page, service: Service):
     evil = "%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D%27stolen%27%3E"
     for link in (
@@ -230,7 +219,6 @@ def test_a_crafted_link_runs_no_script_and_asks_its_own_question(page: Page, ser
     expect(page.locator("#answers li")).to_have_count(10)
 
 
-@pytest.mark.slow
 def test_markup_in_names_is_shown_as_text(page: Page, tmp_path: Path):
     facts = Facts.from_rows([(0, 0, 1 + i % 2, i // 2) for i in range(60)])
     vocabulary = Vocabulary([EVIL, "plain <b>", "other"], ["meets <img src=x onerror=alert(1)>"])
@@ -248,7 +236,6 @@ def test_markup_in_names_is_shown_as_text(page: Page, tmp_path: Path):
         assert page.locator("main script, main img, #answers b").count() == 0
 
 
-@pytest.mark.slow
 def test_an_unreachable_service_is_reported(page: Page, world_data: Dataset, tmp_path: Path):
     train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
     service = Service(tmp_path / "run")
@@ -258,7 +245,6 @@ def test_an_unreachable_service_is_reported(page: Page, world_data: Dataset, tmp
     expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, service: Service, scheme):
     page = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)

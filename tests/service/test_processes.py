@@ -26,7 +26,7 @@ TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
 CLIENTS = 8
 KILLS = 3
 
-pytestmark = [pytest.mark.xdist_group("service processes")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("service processes")]
 Start = Callable[..., Service]
 
 
@@ -78,7 +78,6 @@ def kill_after(seconds: float, service: Service) -> None:
     service.process.kill()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_requests_in_progress_are_finished_before_stopping(start: Start, how: signal.Signals):
     service = start()
@@ -108,7 +107,6 @@ def test_requests_in_progress_are_finished_before_stopping(start: Start, how: si
     assert not any("Traceback" in line for line in service.said)
 
 
-@pytest.mark.slow
 def test_acknowledged_facts_survive_repeated_kills(start: Start):
     chance, acknowledged = random.Random(0), set()
     for life in range(KILLS):
@@ -133,7 +131,6 @@ def test_acknowledged_facts_survive_repeated_kills(start: Start):
             assert is_supported(client, name), name
 
 
-@pytest.mark.slow
 def test_servers_that_share_a_database_see_each_others_facts_at_once(start: Start, postgres: Server):
     store = postgres.new_store()
     one, two = start(store), start(store)
@@ -156,7 +153,6 @@ def test_servers_that_share_a_database_see_each_others_facts_at_once(start: Star
         assert first.get("/v1/model").json() == second.get("/v1/model").json()
 
 
-@pytest.mark.slow
 def test_a_lost_database_is_reported_and_may_come_back(start: Start):
     with server() as mine:
         service = start(mine.new_store())
@@ -177,7 +173,6 @@ def test_a_lost_database_is_reported_and_may_come_back(start: Start):
         assert service.stop() == 0  # before its database
 
 
-@pytest.mark.slow
 def test_a_locked_database_does_not_block_questions(start: Start, tmp_path: Path):
     service = start(TITER_REQUEST_SECONDS="2")
     with service.client(TOKEN) as client, closing(sqlite3.connect(tmp_path / "facts.db")) as other:
@@ -196,7 +191,6 @@ def test_a_locked_database_does_not_block_questions(start: Start, tmp_path: Path
         assert is_supported(client, "Newland")
 
 
-@pytest.mark.slow
 def test_clients_that_disconnect_or_stay_silent_block_no_others(start: Start):
     service = start()
     host, port = service.url.removeprefix("http://").split(":")
@@ -219,7 +213,6 @@ def test_clients_that_disconnect_or_stay_silent_block_no_others(start: Start):
         connection.close()
 
 
-@pytest.mark.slow
 def test_only_localhost_is_served_by_default(run: Path):
     service = Service(run)
     with service.client() as client:
@@ -229,7 +222,6 @@ def test_only_localhost_is_served_by_default(run: Path):
     assert service.stop(signal.SIGTERM) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
@@ -243,7 +235,6 @@ def test_invalid_settings_are_reported_in_one_line(run: Path, environment: dict[
     assert "Traceback" not in str(refused.value)
 
 
-@pytest.mark.slow
 def test_a_port_in_use_is_an_error(run: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = [sys.executable, "-m", "titer", "serve", str(run), "--port", str(taken.getsockname()[1])]

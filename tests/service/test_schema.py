@@ -69,7 +69,7 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/picture", {"json": {"forecast": FORECAST}}),
     ("POST", "/v1/facts", {"json": {"facts": [{**FACT, "time": "2023-07-01"}]}}),
 ]
-pytestmark = [pytest.mark.xdist_group("schema")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("schema")]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,6 @@ def described(app: FastAPI, token: str | None) -> Generator[Any]:
     yield schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("service", [TOKEN, None], ids=["guarded", "open"])
 def test_no_request_causes_a_server_error(trained: Run, tmp_path: Path, service: str | None):
     headers = {"Authorization": f"Bearer {TOKEN}"} if service else {}
@@ -108,7 +107,6 @@ def test_no_request_causes_a_server_error(trained: Run, tmp_path: Path, service:
             ask()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}], ids=["none", "wrong"])
 def test_every_request_without_the_token_is_rejected(trained: Run, tmp_path: Path, sent: dict[str, str]):
     with described(application(trained, tmp_path, TOKEN), TOKEN) as api:
