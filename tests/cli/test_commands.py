@@ -211,6 +211,7 @@ def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: di
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_training_is_not_announced_before_the_run_directory_is_checked(runs: dict[str, Path]):
     result = titer_process("train", "small-world", "--model", "recurrency", "--out", runs["recurrency"])
     assert result.returncode == 1

@@ -40,6 +40,7 @@ def make(dataset: Dataset, name: str, **settings: object) -> Model:
     return model_class(name)(dataset.vocabulary, dataset.axis, config.model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("num_edges", "num_rollouts"), [(7, 1), (30, 1), (7, 3)])
 def test_a_step_of_titer_counts_the_products_of_the_papers_equations(
     dataset: Dataset, num_edges: int, num_rollouts: int

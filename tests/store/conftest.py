@@ -17,7 +17,7 @@ def postgres() -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def new_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NewStore:
     """Return a function that returns the address of a new store at every call."""
     if request.param == "postgresql":
