@@ -181,7 +181,8 @@ class ModelCase:
     def test_a_resumed_training_ends_with_the_same_weights(
         self, world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
-        table = {**self.training, "epochs": 2}
+        # Equal weights need little training: few time steps in large batches.
+        table = {**self.training, "epochs": 2, "batch_size": 256, "recent_steps": 20}
         config = Config.from_dict({"model": dict(self.settings), "training": table}, self.name)
         graph = Graph(world_data.facts, world_data.vocabulary)
         if not self.make(graph, train=world_data.train).is_trained_by_gradients:
