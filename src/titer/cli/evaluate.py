@@ -37,6 +37,12 @@ def evaluate(
         str | None,
         typer.Option(metavar="HISTORY", help="Facts that may be used: rolling, frozen-at-train or frozen-at-valid."),
     ] = None,
+    events: Annotated[
+        bool, typer.Option("--events", help="Evaluate event forecasts: probabilities of all events of each step.")
+    ] = False,
+    horizon: Annotated[
+        int, typer.Option(min=1, max=30, help="With --events: steps ahead, and length of the windows.")
+    ] = 1,
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Queries scored at once (default: depends on the device).")
     ] = None,
@@ -51,6 +57,11 @@ def evaluate(
     from titer.evaluation.evaluate import evaluate as evaluate_model
     from titer.runs.run import Run
 
+    if events:
+        from titer.cli.events import evaluate_events
+
+        evaluate_events(run, split.value, horizon, device, json=json)
+        return
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened = Run(run)
     found = evaluate_model(opened.load_model(device), opened.dataset, split.value, protocol, batch_size=batch_size)
