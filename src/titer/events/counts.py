@@ -27,6 +27,10 @@ class GroupState:
     event: Tensor  # (groups,) position of the last fact in the counts; meaningless without one
     exists: Tensor  # (groups,) whether there is a fact so far
 
+    def __getitem__(self, rows: Tensor) -> "GroupState":
+        columns = (self.counts, self.number, self.age, self.event, self.exists)
+        return GroupState(*(column[rows] for column in columns))
+
     def minus(self, other: "GroupState") -> "GroupState":
         """Return the state without the facts of a part of each group. The age of the last fact stays as it is."""
         counts, number = (self.counts - other.counts).clamp(min=0), (self.number - other.number).clamp(min=0)

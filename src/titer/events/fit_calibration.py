@@ -14,7 +14,7 @@ from titer.events.calibration import (
     repeated_inputs,
 )
 from titer.events.index import EventIndex
-from titer.events.origin import Origin, log_intensities
+from titer.events.origin import Origin, is_forward, log_intensities
 from titer.graph.history import History
 from titer.models.base import Model
 
@@ -60,7 +60,7 @@ def _fit_step(
             inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
             happened = index.occurs(index.find(origin.new), torch.full_like(origin.new.subject, target))
             new.append((inputs, happened))
-            novel += float(origin.novelty[events._is_forward(index, origin)].sum())
+            novel += float(origin.novelty[is_forward(index, origin)].sum())
             happened_new += int((index.began[index.facts_at(target)] >= origin.elapsed).sum())
     calibration = events.calibration
     calibration.repeated[place] = fit_linear(*_joined(repeated), default_repeated())
@@ -86,7 +86,7 @@ def _fit_window(
 
 
 def _base(events: "EventModel", index: EventIndex, origin: Origin, ahead: int) -> Tensor:
-    networks = events._intensity_networks
+    networks = events.intensity_networks
     return log_intensities(networks, index, origin.repeated, origin.codes, origin.fact, origin.elapsed, ahead)[:, 0]
 
 

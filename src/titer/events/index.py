@@ -19,6 +19,8 @@ PERIODS = {TimeUnit.HOUR: 24, TimeUnit.DAY: 7, TimeUnit.WEEK: 52, TimeUnit.MONTH
 """Steps after which the calendar repeats: hours of a day, days of a week, weeks and months of a year."""
 BAG_HORIZONS = (1, 2, 3, 5)
 """Which decays of ``HORIZONS`` the counts of a pair by relation have."""
+MAX_AHEAD = 30
+"""The largest number of steps ahead that the network distinguishes."""
 SCALE = 4.0
 """Factor of a decayed count before log1p, so that one recent fact is not nearly zero."""
 
@@ -185,7 +187,9 @@ class EventIndex:
         backward = (facts.object * self.num_entities + facts.subject) * 2 * relations + facts.relation + relations
         return GroupedCounts(torch.cat([forward, backward]), self.fact_elapsed.repeat(2))
 
-    def target_features(self, triples: Triples, fact: GroupState, elapsed: Tensor, ahead: Tensor) -> Tensor:
+    def target_features(
+        self, triples: Triples, fact: GroupState, elapsed: Tensor, ahead: Tensor, *, forget: bool = False
+    ) -> Tensor:
         """Return the features of a step ahead: its place in the calendar, and what happened at this place before.
 
         Args:
@@ -193,10 +197,13 @@ class EventIndex:
             fact: Their state before ``elapsed``.
             elapsed: The first forecast step of each triple.
             ahead: Which step: 1 for ``elapsed`` itself.
+            forget: Whether to leave out at which places of the calendar the facts occurred.
         """
         target = elapsed + ahead - 1
         phase = target % self.period
         state = self.by_phase.state_of(self.key(triples) * self.period + phase, elapsed)
+        if forget:
+            state = state.minus(state)
         past = torch.clamp(torch.div(target, self.period, rounding_mode="floor"), min=1)
         share = state.number / past  # of the earlier steps at this place of the calendar
         age = torch.where(state.exists, target - (elapsed - state.age), 0)
@@ -206,7 +213,7 @@ class EventIndex:
             torch.nn.functional.one_hot(phase % MAX_CALENDAR, MAX_CALENDAR).float(),
             torch.stack(
                 [
-                    log_horizon(ahead),
+                    log_horizon(ahead.clamp(max=MAX_AHEAD)),
                     torch.log(share + 0.01) / 3,
                     torch.log1p(age.float()) / 3,
                     ((age == self.period) & (self.period > 1)).float(),

@@ -12,15 +12,12 @@ from titer.data.vocabulary import Vocabulary
 from titer.events.calibration import Calibration, new_inputs, repeated_inputs
 from titer.events.config import EventConfig
 from titer.events.fit import fit_intensity, fit_novelty
-from titer.events.index import EventIndex, Triples
+from titer.events.index import MAX_AHEAD, EventIndex, Triples
 from titer.events.network import IntensityNetwork
 from titer.events.novelty import Novelty, NoveltyNetwork
-from titer.events.origin import Origin, log_intensities, prepare_origin
-from titer.events.rows import MAX_AHEAD
+from titer.events.origin import Origin, is_forward, log_intensities, prepare_origin
 from titer.graph.history import History
 from titer.models.base import Model
-
-MAX_LISTED_HORIZON = MAX_AHEAD
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,8 @@ class EventModel(nn.Module):
         self._origins: dict[tuple[int, int, int], Origin] = {}
 
     @property
-    def _intensity_networks(self) -> list[IntensityNetwork]:
+    def intensity_networks(self) -> list[IntensityNetwork]:
+        """The networks whose log intensities are averaged."""
         return [network for network in self.networks if isinstance(network, IntensityNetwork)]
 
     def fit(self, dataset: Dataset, model: Model) -> "EventModel":
@@ -106,7 +104,7 @@ class EventModel(nn.Module):
         index = EventIndex(train, dataset.axis)
         self.lasting.copy_(_lasting(index))
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            for place, network in enumerate(self._intensity_networks):
+            for place, network in enumerate(self.intensity_networks):
                 torch.manual_seed(self.config.seed + place)
                 fit_intensity(index, index.num_steps, self.config, network)
             torch.manual_seed(self.config.seed)
@@ -140,7 +138,7 @@ class EventModel(nn.Module):
             while len(self._origins) >= MAX_ORIGINS:
                 self._origins.pop(next(iter(self._origins)))
             self._origins[key] = prepare_origin(
-                self._intensity_networks, self.novelty_network, indexed.index, indexed.novelty, model, history, time,
+                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, model, history, time,
                 self.config,
             )  # fmt: skip
         return self._origins[key]
@@ -163,11 +161,7 @@ class EventModel(nn.Module):
         known, fresh = rows[rows < num_repeated], rows[rows >= num_repeated] - num_repeated
         at, cumulative, expected = self.curves(index, origin, known, first, last)
         new_at, new_cumulative, new_expected = self.new_curves(origin, fresh, first, last)
-        listed = float(new_expected.sum())
-        novel = float(origin.novelty[self._is_forward(index, origin)].sum())
-        total = sum(
-            float(self.calibration.at(self.calibration.unlisted, step)) * novel for step in range(first, last + 1)
-        )
+        unlisted = self.expected_new(origin, is_forward(index, origin), first, last) - float(new_expected.sum())
         return EventList(
             Triples.concatenate(origin.repeated[known], origin.new[fresh]),
             torch.cat([torch.ones_like(known), torch.zeros_like(fresh)]).bool(),
@@ -175,21 +169,28 @@ class EventModel(nn.Module):
             torch.cat([cumulative[-1], new_cumulative[-1]]),
             torch.cat([expected, new_expected]),
             torch.cat([at[-1], new_at[-1]]),
-            max(total - listed, 0.0),
+            max(unlisted, 0.0),
+        )
+
+    def expected_new(self, origin: Origin, pairs: Tensor, first: int, last: int) -> float:
+        """Return the expected number of facts in a window that never occurred, of some directed pairs (a mask)."""
+        novel = float(origin.novelty[pairs].sum())
+        return novel * sum(
+            float(self.calibration.at(self.calibration.unlisted, step)) for step in range(first, last + 1)
         )
 
     def curves(
         self, index: EventIndex, origin: Origin, rows: Tensor, first: int, last: int
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return, for repeated facts, P(at a step) and P(by a step) for each step of a window, and expected counts."""
-        triples, fact = origin.repeated[rows], _rows_of(origin, rows)
+        triples, fact = origin.repeated[rows], origin.fact[rows]
         codes, estimates = [code[rows] for code in origin.codes], origin.estimates[rows]
         at, by = list[Tensor](), list[Tensor]()
         cumulative = torch.zeros(len(rows), device=rows.device)
         expected = torch.zeros_like(cumulative)
         for step in range(first, last + 1):
             ahead = min(step, MAX_AHEAD)
-            found = log_intensities(self._intensity_networks, index, triples, codes, fact, origin.elapsed, step)
+            found = log_intensities(self.intensity_networks, index, triples, codes, fact, origin.elapsed, step)
             base = found[:, 0]
             inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
             log_intensity = (inputs @ self.calibration.at(self.calibration.repeated, ahead)).clamp(max=4.0)
@@ -227,10 +228,6 @@ class EventModel(nn.Module):
         found = -torch.expm1(-torch.exp((shift + slope * torch.log(cumulative + 1e-12)).clamp(max=4.0)))
         return torch.maximum(found, earlier[-1]) if earlier else found
 
-    @staticmethod
-    def _is_forward(index: EventIndex, origin: Origin) -> Tensor:
-        return origin.pair % (2 * index.num_relations) < index.num_relations
-
 
 MAX_ORIGINS = 4
 """Forecast origins that are kept for the next question."""
@@ -238,16 +235,6 @@ MAX_ORIGINS = 4
 
 def _probability(log_intensity: Tensor) -> Tensor:
     return -torch.expm1(-torch.exp(log_intensity))
-
-
-def _rows_of(origin: Origin, rows: Tensor):
-    from dataclasses import replace
-
-    fact = origin.fact
-    return replace(
-        fact, counts=fact.counts[rows], number=fact.number[rows], age=fact.age[rows], event=fact.event[rows],
-        exists=fact.exists[rows],
-    )  # fmt: skip
 
 
 def _lasting(index: EventIndex) -> Tensor:

@@ -80,10 +80,11 @@ def prepare_origin(
         elapsed, triples, codes, fact, log_intensity, _nothing(triples), triples[:0], _nothing(triples[:0]), answers,
         pair, intensity, expected_new,
     )  # fmt: skip
-    new = _new_candidates(partial, index, config.new_per_query)
+    unknown = without_known(answers, partial, index)
+    new = new_candidates(unknown, partial, index, config.new_per_query)
     return Origin(
         elapsed, triples, codes, fact, log_intensity, estimate(partial, index, triples, intensity, answers), new,
-        estimate(partial, index, new, expected_new, _without_known(partial, index)), answers, pair, intensity,
+        estimate(partial, index, new, expected_new, unknown), answers, pair, intensity,
         expected_new,
     )  # fmt: skip
 
@@ -155,6 +156,11 @@ def directed_pairs(index: EventIndex, triples: Triples) -> tuple[Tensor, Tensor]
     )
 
 
+def is_forward(index: EventIndex, origin: Origin) -> Tensor:
+    """Return which directed pairs of an origin are of a subject. (pairs,)"""
+    return origin.pair % (2 * index.num_relations) < index.num_relations
+
+
 def _busiest(pair: Tensor, intensity: Tensor, new: Tensor, index: EventIndex, number: int) -> Tensor:
     """Return the pairs with the most expected facts, and those with the most expected new facts, of each direction."""
     is_inverse = pair % (2 * index.num_relations) >= index.num_relations
@@ -179,9 +185,8 @@ def estimate(origin: Origin, index: EventIndex, triples: Triples, intensity: Ten
     )
 
 
-def _without_known(origin: Origin, index: EventIndex) -> PairAnswers:
-    """Return the answers without those that occurred before, their probabilities summing to 1 again."""
-    answers = origin.answers
+def without_known(answers: PairAnswers, origin: Origin, index: EventIndex) -> PairAnswers:
+    """Return answers without those that occurred before, their probabilities summing to 1 again."""
     log_probability = answers.log_probability.clone()
     if len(answers.pair):
         for key, answer in zip(
@@ -196,9 +201,8 @@ def _without_known(origin: Origin, index: EventIndex) -> PairAnswers:
     return PairAnswers(answers.pair, log_probability)
 
 
-def _new_candidates(origin: Origin, index: EventIndex, number: int) -> Triples:
-    """Return the most likely facts that never occurred, of all scored pairs."""
-    answers = _without_known(origin, index)
+def new_candidates(answers: PairAnswers, origin: Origin, index: EventIndex, number: int) -> Triples:
+    """Return the most likely facts that never occurred, of all scored pairs; ``answers`` are without known ones."""
     if len(answers.pair) == 0:
         return origin.repeated[:0]
     number = min(number, answers.log_probability.shape[1])

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from titer.events.index import Bag, EventIndex
+from titer.events.index import MAX_AHEAD, Bag, EventIndex
 from titer.graph.decayed_counts import HORIZONS
 
-MAX_AHEAD = 30
-"""The largest number of steps ahead."""
 SHORT = HORIZONS.index(30.0)
 """The decay whose rate decides how likely a fact is to be drawn as a negative example."""
 BASE_RATE = 0.003

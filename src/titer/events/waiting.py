@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from titer.events.baselines import Baselines
-from titer.events.index import EventIndex
+from titer.events.index import MAX_AHEAD, EventIndex
 from titer.events.origin import Origin
-from titer.events.rows import MAX_AHEAD
 
 if TYPE_CHECKING:
     from titer.events.model import EventModel

@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
+from titer.data.dataset import Dataset
 from titer.errors import RunError
 from titer.events.config import EventConfig
 from titer.events.evaluate import EventEvaluation
@@ -39,6 +40,13 @@ def event_model(run: Run, model: Model) -> EventModel:
     with suppress(OSError):
         save_events(events, path)
     return events
+
+
+def event_model_of(run: Run | None, model: Model, dataset: Dataset) -> EventModel:
+    """Return the event model of a run, or one that is trained in memory if there is no run."""
+    if run is not None:
+        return event_model(run, model)
+    return EventModel(dataset.vocabulary, dataset.axis).fit(dataset, model)
 
 
 def event_evaluations(run: Run) -> list[dict[str, Any]]:

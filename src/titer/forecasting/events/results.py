@@ -100,6 +100,8 @@ class EventForecast(_Result):
     """The relation that all events have; None for any."""
     object: str | None
     """The object that all events have; None for any."""
+    entity: str | None
+    """The entity that all events have as subject or object; None for any."""
     start: str
     """The first step of the window, as a sortable date or a number. Only facts before it are used."""
     end: str
