@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     from titer.evaluation.protocol import Unreachable as Unreachable
     from titer.evaluation.ranks import Ranks as Ranks
     from titer.evaluation.result import Evaluation as Evaluation
+    from titer.forecasting.events.results import EventForecast as EventForecast
+    from titer.forecasting.events.results import Likelihood as Likelihood
+    from titer.forecasting.events.results import LikelyEvent as LikelyEvent
+    from titer.forecasting.events.results import Quantile as Quantile
+    from titer.forecasting.events.results import SurvivalStep as SurvivalStep
+    from titer.forecasting.events.results import WhenForecast as WhenForecast
     from titer.forecasting.fact_input import FactInput as FactInput
     from titer.forecasting.forecast import Answer as Answer
     from titer.forecasting.forecast import Forecast as Forecast
@@ -94,6 +100,14 @@ _PUBLIC = {
     "titer.forecasting.forecaster": ["Forecaster"],
     "titer.forecasting.question": ["Question"],
     "titer.forecasting.forecast": ["Forecast", "Answer", "Reason", "PastFact", "Unanswered"],
+    "titer.forecasting.events.results": [
+        "EventForecast",
+        "LikelyEvent",
+        "Likelihood",
+        "WhenForecast",
+        "SurvivalStep",
+        "Quantile",
+    ],
     "titer.forecasting.picture": ["Picture"],
     "titer.forecasting.names": ["NameIndex"],
     "titer.forecasting.what_if": ["WhatIf", "Move"],

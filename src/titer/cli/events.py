@@ -1,14 +1,84 @@
 """The command ``titer events``, and the evaluation of event forecasts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from titer.cli.event_questions import (
+    ExplainOption,
+    FileOption,
+    FromOption,
+    OutOption,
+    ReasonsOption,
+    WithinOption,
+    answer,
+)
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
 from titer.cli.screen import say, say_json, say_table
 
 if TYPE_CHECKING:
     from titer.events.metrics import EventMetrics
+    from titer.forecasting.events.results import EventForecast
+    from titer.forecasting.forecaster import Forecaster
+    from titer.forecasting.question import Question
+
+EXAMPLES = (
+    "titer events runs/first --within 7d",
+    "titer events runs/first --subject Nigeria --sort lift --explain",
+    "titer events runs/first --kind ends --top 20 --out ends.csv",
+)
 
 HEADER = ["", "AP", "P@n", "R@100", "R@1000", "Brier skill", "log score", "sum/events", "worst bin", "AP new"]
+
+
+def events(
+    run: RunArgument,
+    subject: Annotated[str | None, typer.Option(help="Only events with this subject.")] = None,
+    relation: Annotated[str | None, typer.Option(help="Only events with this relation.")] = None,
+    object: Annotated[str | None, typer.Option(help="Only events with this object.")] = None,
+    entity: Annotated[str | None, typer.Option(help="Only events with this subject or object.")] = None,
+    start: FromOption = None,
+    within: WithinOption = "1",
+    top: Annotated[int, typer.Option(min=1, help="Number of events.")] = 50,
+    sort: Annotated[
+        str, typer.Option(help="probability, or lift for what is most unusual: probability over the usual rate.")
+    ] = "probability",
+    kind: Annotated[
+        str | None, typer.Option(help="Only one kind of event: repeats, continues, begins, ends or new.")
+    ] = None,
+    explain: ExplainOption = False,
+    reasons: ReasonsOption = 3,
+    file: FileOption = None,
+    out: OutOption = None,
+    overwrite: OverwriteOption = False,
+    store: StoreOption = None,
+    device: DeviceOption = "auto",
+    json: JsonOption = False,
+) -> None:
+    """List the most likely events of the next time steps.
+
+    Each event has the probability that it happens in the window, and its usual rate. Only facts before the first step
+    of the window are used. Any unambiguous prefix of a name is accepted, in any case.
+    """
+    from titer.forecasting.question import Question
+
+    def ask(forecaster: "Forecaster", question: "Question") -> "EventForecast":
+        return forecaster.events(
+            question.subject,
+            question.relation or None,
+            question.object,
+            entity=entity,
+            start=question.at,
+            within=within,
+            top=top,
+            sort=sort,
+            kind=kind,
+            explain=reasons if explain else 0,
+        )
+
+    one = Question(subject, relation or "", object, start)
+    answer(ask, one, run, store, device, file=file, out=out, overwrite=overwrite, json=json, may_be_empty=True)
 
 
 def evaluate_events(run: Path, split: str, horizon: int, device: str, *, json: bool) -> None:

@@ -11,7 +11,7 @@ class EventConfig:
     """Seed of everything random."""
     num_rows: int = 300_000
     """Maximum number of training examples."""
-    rows_per_fact: int = 12
+    rows_per_fact: int = 40
     """Training examples for each fact of the training split, if these are fewer."""
     epochs: int = 4
     """Passes over the examples."""

@@ -34,6 +34,7 @@ class IntensityNetwork(nn.Module):
         self.head = nn.Sequential(nn.Linear(hidden + NUM_TARGET_FEATURES, hidden), nn.SiLU(), nn.Linear(hidden, 2))
         self.bias = nn.Embedding(num_relations, 2)
         self.dropout = nn.Dropout(0.1)
+        nn.init.zeros_(self.head[-1].weight[1])  # pyright: ignore[reportArgumentType]
         for embedding, deviation in ((self.relation, 0.1), (self.query, 0.3), (self.bias, 0.0)):
             nn.init.normal_(embedding.weight, std=deviation)
 
@@ -59,7 +60,9 @@ class IntensityNetwork(nn.Module):
 
     def forward(self, code: Tensor, relation: Tensor, target: Tensor) -> Tensor:
         """Return log intensities of any occurrence and of the first, at the step of the targets. (triples, 2)"""
-        found = self.head(torch.cat([self.dropout(code), target], dim=1)) + self.bias(relation) + START
+        found = self.head(torch.cat([self.dropout(code), target], dim=1)) + self.bias(relation)
+        # The first occurrence differs from any only where there is reason to: events that come together, lasting facts.
+        found = torch.stack([found[:, 0], found[:, 0] + found[:, 1]], dim=1) + START
         return found.clamp(max=MAX_LOG_INTENSITY)
 
 

@@ -11,6 +11,8 @@ from titer.graph.decayed_counts import HORIZONS
 
 SHORT = HORIZONS.index(30.0)
 """The decay whose rate decides how likely a fact is to be drawn as a negative example."""
+MAX_COPIES = 8
+"""Random numbers of steps ahead of an occurrence; more than one only for few facts."""
 BASE_RATE = 0.003
 """Added to the rate of a fact, so that every fact can be drawn."""
 
@@ -33,19 +35,21 @@ class Rows:
 def sample_rows(index: EventIndex, end: int, num_rows: int, generator: torch.Generator) -> Rows:
     """Draw examples whose steps are all before ``end``.
 
-    Every occurrence is an example one step ahead, and one a random number of steps ahead. Facts that do not occur are
+    Every occurrence is an example one step ahead, and some random numbers of steps ahead. Facts that do not occur are
     drawn in proportion to their recent rate, since those without recent facts are many and alike.
     """
     start = max(1, end // 10)
     # Positives: occurrences of facts with an earlier one.
     chosen = ((index.fact_elapsed >= start) & (index.fact_elapsed < end)).nonzero()[:, 0]
-    triple, target = index.fact_triple[chosen].repeat(2), index.fact_elapsed[chosen].repeat(2)
-    ahead = torch.cat([torch.ones_like(chosen), _random_ahead(len(chosen), generator).to(chosen.device)])
+    copies = max(1, min(MAX_COPIES, num_rows // 3 // max(len(chosen), 1)))
+    triple, target = (column[chosen].repeat(1 + copies) for column in (index.fact_triple, index.fact_elapsed))
+    ahead = torch.cat([torch.ones_like(chosen), _random_ahead(copies * len(chosen), generator).to(chosen.device)])
+    weight = torch.where(torch.arange(len(ahead), device=ahead.device) < len(chosen), 1.0, 1 / copies)
     elapsed = target - ahead + 1
     known = (elapsed >= 1) & (index.began[triple] < elapsed)
     share = min(1.0, num_rows / 3 / max(int(known.sum()), 1))
     kept = (known & (_random(len(known), generator).to(known.device) < share)).nonzero()[:, 0]
-    parts = [(triple[kept], elapsed[kept], ahead[kept], torch.full((len(kept),), 1 / share, device=kept.device))]
+    parts = [(triple[kept], elapsed[kept], ahead[kept], weight[kept] / share)]
     # Negatives: at every step, facts that occurred before, one step ahead or a random number.
     steps = range(start, end)
     per_step = (num_rows - len(kept)) / max(len(steps), 1)

@@ -11,9 +11,10 @@ from titer.errors import TiterError
 from titer.forecasting.batching import answer_in_batches
 from titer.forecasting.changes import Change
 from titer.forecasting.events.ask import ask_events, ask_likely, ask_when
+from titer.forecasting.events.past import latest_facts
 from titer.forecasting.events.results import EventForecast, Likelihood, WhenForecast
 from titer.forecasting.fact_input import AnyFact
-from titer.forecasting.forecast import Answer, Forecast, Unanswered
+from titer.forecasting.forecast import Answer, Forecast, PastFact, Unanswered
 from titer.forecasting.limits import check_limit
 from titer.forecasting.names import NameIndex
 from titer.forecasting.predictor import Predictor
@@ -416,6 +417,29 @@ class Forecaster:
             TiterError: ``explain`` is negative.
         """
         return ask_when(*self._with_events(), subject, relation, object, start=start, explain=explain)
+
+    def latest_facts(
+        self, entity: str | None = None, relation: str | None = None, limit: int = 50
+    ) -> tuple[PastFact, ...]:
+        """Return the latest known facts, latest first.
+
+        Args:
+            entity: Only facts with this entity, as subject or object; None for any.
+            relation: Only facts with this relation; None for any.
+            limit: How many facts to return at most.
+
+        Returns:
+            The facts, as seen from the step after the last known one.
+
+        Raises:
+            UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
+            TiterError: ``limit`` is less than 1.
+        """
+        check_limit("limit", limit, 1)
+        predictor = self._current()
+        wanted = None if entity is None else predictor.entities.find(entity)
+        of_relation = None if relation is None else predictor.relations.find(relation)
+        return latest_facts(predictor, wanted, of_relation, limit)
 
     def _with_events(self) -> "tuple[Predictor, EventModel]":
         """Return the current predictor and the event model, which is trained when first needed."""
