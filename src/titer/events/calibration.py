@@ -9,10 +9,13 @@ from titer.events.network import negative_log_likelihood
 
 HORIZONS = (1, 7, 30)
 """Steps ahead, and lengths of windows, at which parameters are fitted; between them they are interpolated."""
-NUM_REPEATED, NUM_NEW = 6, 8
+NUM_REPEATED, NUM_NEW, NUM_WINDOW = 7, 8, 3
 RIDGE = 1.0
 """Strength of the pull of the parameters towards their defaults, in nats."""
 MAX_DIFFERENCE = 4.0
+HINGE = -1.5
+"""Log intensity above which the slope may differ: probabilities above about 20 %."""
+MIN_SLOPE = 0.2
 
 
 class Calibration(nn.Module):
@@ -26,7 +29,7 @@ class Calibration(nn.Module):
 
     repeated: Tensor  # (horizons, NUM_REPEATED)
     new: Tensor  # (horizons, NUM_NEW)
-    window: Tensor  # (horizons, 2)
+    window: Tensor  # (horizons, NUM_WINDOW)
     unlisted: Tensor  # (horizons,) events that never occurred, per expected event of this kind
 
     def __init__(self) -> None:
@@ -34,7 +37,7 @@ class Calibration(nn.Module):
         number = len(HORIZONS)
         self.register_buffer("repeated", default_repeated().repeat(number, 1))
         self.register_buffer("new", default_new().repeat(number, 1))
-        self.register_buffer("window", torch.tensor([[0.0, 1.0]]).repeat(number, 1))
+        self.register_buffer("window", default_window().repeat(number, 1))
         self.register_buffer("unlisted", torch.ones(number))
 
     def at(self, parameters: Tensor, steps: int) -> Tensor:
@@ -48,7 +51,12 @@ class Calibration(nn.Module):
 
 def default_repeated() -> Tensor:
     """Return parameters that leave the intensities of repeated facts as they are."""
-    return torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    return torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def default_window() -> Tensor:
+    """Return parameters that leave the summed intensities of windows as they are."""
+    return torch.tensor([0.0, 1.0, 0.0])
 
 
 def default_new() -> Tensor:
@@ -69,7 +77,17 @@ def repeated_inputs(log_intensity: Tensor, forward: Tensor, backward: Tensor, kn
     differences = torch.stack([forward - log_intensity, backward - log_intensity], dim=1)
     differences = differences.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * flags
     one = torch.ones_like(log_intensity)[:, None]
-    return torch.cat([one, log_intensity[:, None], differences, flags], dim=1)
+    return torch.cat([one, log_intensity[:, None], differences, flags, _above(log_intensity)], dim=1)
+
+
+def window_inputs(summed: Tensor) -> Tensor:
+    """Return the terms of the map of the summed intensity of a window. (facts, NUM_WINDOW)"""
+    value = torch.log(summed + 1e-12)
+    return torch.cat([torch.ones_like(value)[:, None], value[:, None], _above(value)], dim=1)
+
+
+def _above(value: Tensor) -> Tensor:
+    return (value - HINGE).clamp(min=0)[:, None]
 
 
 def new_inputs(forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:

@@ -14,7 +14,9 @@ class EventConfig:
     rows_per_fact: int = 40
     """Training examples for each fact of the training split, if these are fewer."""
     epochs: int = 4
-    """Passes over the examples."""
+    """Minimum number of passes over the examples."""
+    min_batches: int = 800
+    """Minimum number of batches: with few examples there are more passes."""
     batch_size: int = 2048
     """Examples in a batch."""
     learning_rate: float = 0.003

@@ -15,6 +15,9 @@ from titer.events.rows import inputs_of, sample_rows
 FIRST_WEIGHT = 0.5
 """Weight of the likelihood of first occurrences beside that of any occurrence."""
 
+MAX_PASSES = 20
+"""Maximum number of passes over few examples."""
+
 
 def fit_intensity(index: EventIndex, end: int, config: EventConfig, network: IntensityNetwork) -> None:
     """Train the intensity of facts that occurred before, on steps before ``end``."""
@@ -72,7 +75,9 @@ def _num_rows(index: EventIndex, config: EventConfig) -> int:
 def _optimise(network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor], config: EventConfig) -> None:
     """Minimise a loss over batches of rows with Adam and one cycle of the learning rate."""
     size = min(config.batch_size, num_rows)
-    batches = config.epochs * math.ceil(num_rows / size)
+    per_epoch = math.ceil(num_rows / size)
+    epochs = max(config.epochs, math.ceil(min(config.min_batches, MAX_PASSES * per_epoch) / per_epoch))
+    batches = epochs * per_epoch
     optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, config.learning_rate, total_steps=batches + 1, pct_start=0.2
@@ -80,7 +85,7 @@ def _optimise(network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor
     generator = torch.Generator().manual_seed(config.seed)
     device = next(network.parameters()).device
     network.train()
-    for _ in range(config.epochs):
+    for _ in range(epochs):
         for batch in torch.randperm(num_rows, generator=generator).to(device).split(size):
             optimiser.zero_grad()
             value = loss(batch)

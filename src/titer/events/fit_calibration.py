@@ -9,9 +9,11 @@ from titer.events.calibration import (
     HORIZONS,
     default_new,
     default_repeated,
+    default_window,
     fit_linear,
     new_inputs,
     repeated_inputs,
+    window_inputs,
 )
 from titer.events.index import EventIndex
 from titer.events.origin import Origin, is_forward, log_intensities
@@ -78,11 +80,11 @@ def _fit_window(
         with torch.inference_mode():
             rows = torch.arange(len(origin.repeated), device=origin.pair.device)
             summed = -torch.log1p(-events.curves(index, origin, rows, 1, length)[1][-1].clamp(max=1 - 1e-7))
-            inputs = torch.stack([torch.ones_like(summed), torch.log(summed + 1e-12)], dim=1)
+            inputs = window_inputs(summed)
             elapsed = torch.full_like(rows, origin.elapsed)
             happened = index.next(index.find(origin.repeated), elapsed) < origin.elapsed + length
             parts.append((inputs, happened))
-    events.calibration.window[place] = fit_linear(*_joined(parts), torch.tensor([0.0, 1.0]))
+    events.calibration.window[place] = fit_linear(*_joined(parts), default_window())
 
 
 def _base(events: "EventModel", index: EventIndex, origin: Origin, ahead: int) -> Tensor:

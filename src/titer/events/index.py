@@ -12,6 +12,7 @@ from torch import Tensor
 
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.events.counts import NUM_FEATURES, GroupedCounts, GroupState, log_horizon
+from titer.graph.decayed_counts import HORIZONS
 from titer.graph.history import LAST_STEP, TIME_BITS, History
 from titer.graph.ragged import spread
 
@@ -21,6 +22,7 @@ BAG_HORIZONS = (1, 2, 3, 5)
 """Which decays of ``HORIZONS`` the counts of a pair by relation have."""
 MAX_AHEAD = 30
 """The largest number of steps ahead that the network distinguishes."""
+LONG, LONGER = HORIZONS.index(30.0), HORIZONS.index(100.0)
 SCALE = 4.0
 """Factor of a decayed count before log1p, so that one recent fact is not nearly zero."""
 
@@ -206,6 +208,10 @@ class EventIndex:
             state = state.minus(state)
         past = torch.clamp(torch.div(target, self.period, rounding_mode="floor"), min=1)
         share = state.number / past  # of the earlier steps at this place of the calendar
+        usual = fact.number / elapsed.clamp(min=1)
+        recent = (
+            self.period * state.counts[:, [LONG, LONGER]] / torch.tensor([30.0, 100.0], device=share.device)
+        ).clamp(max=2)
         age = torch.where(state.exists, target - (elapsed - state.age), 0)
         since = torch.where(fact.exists, fact.age + ahead - 1, 0)
         interval = self._interval(fact)
@@ -215,6 +221,10 @@ class EventIndex:
                 [
                     log_horizon(ahead.clamp(max=MAX_AHEAD)),
                     torch.log(share + 0.01) / 3,
+                    torch.log((share + 0.01) / (usual + 0.01)) / 3,
+                    torch.log(recent[:, 0] + 0.01) / 3,
+                    torch.log(recent[:, 1] + 0.01) / 3,
+                    ((age == 2 * self.period) & (self.period > 1)).float(),
                     torch.log1p(age.float()) / 3,
                     ((age == self.period) & (self.period > 1)).float(),
                     torch.log1p(since.float()) / 3,
@@ -231,4 +241,4 @@ MAX_CALENDAR = 7
 """Columns of the place in the calendar; longer periods share columns and are distinguished by their own counts."""
 NUM_GROUPS = 14
 NUM_ORIGIN_FEATURES = NUM_GROUPS * NUM_FEATURES + 1
-NUM_TARGET_FEATURES = MAX_CALENDAR + 7
+NUM_TARGET_FEATURES = MAX_CALENDAR + 11

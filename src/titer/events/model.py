@@ -9,7 +9,7 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.events.calibration import Calibration, new_inputs, repeated_inputs
+from titer.events.calibration import Calibration, new_inputs, repeated_inputs, window_inputs
 from titer.events.config import EventConfig
 from titer.events.fit import fit_intensity, fit_novelty
 from titer.events.index import MAX_AHEAD, EventIndex, Triples
@@ -224,8 +224,8 @@ class EventModel(nn.Module):
 
     def _window(self, cumulative: Tensor, steps: int, earlier: list[Tensor]) -> Tensor:
         """Return the calibrated probability of a window, at least that of the window without its last step."""
-        shift, slope = self.calibration.at(self.calibration.window, steps)
-        found = -torch.expm1(-torch.exp((shift + slope * torch.log(cumulative + 1e-12)).clamp(max=4.0)))
+        value = window_inputs(cumulative) @ self.calibration.at(self.calibration.window, steps)
+        found = _probability(value.clamp(max=4.0))
         return torch.maximum(found, earlier[-1]) if earlier else found
 
 
