@@ -74,7 +74,9 @@ def test_the_two_splits_of_icews14_have_the_same_facts_on_the_same_days(datasets
     datasets = [load_dataset(datasets_folder / name) for name in ("ICEWS14", "ICEWS14-RE-GCN")]
     # One writes spaces as underscores, or leaves them out.
     facts = [
-        Counter(tuple(re.sub("[ _]", "", word) for word in fact) for fact in named(one.facts, one.vocabulary, one.axis))
+        Counter(
+            tuple(re.sub(r"[\s_]", "", word) for word in fact) for fact in named(one.facts, one.vocabulary, one.axis)
+        )
         for one in datasets
     ]
     assert facts[0] == facts[1]
