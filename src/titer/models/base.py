@@ -53,6 +53,8 @@ class Model(nn.Module, ABC):
     Attributes:
         name: The name by which configurations and commands refer to the model. Required.
         Config: A frozen dataclass with the model's settings, each with a default. An instance of it is ``self.config``.
+        evaluation_settings: The names of the settings that only ``score`` and ``explain`` read, so that they can be
+            changed for a trained model.
         training_settings: Defaults for the ``[training]`` table of a configuration, used where it has no value.
         batch_by_time: Whether all queries of a training batch must have the same time step.
         has_static_shapes: Whether the tensors of ``training_step`` have the same shapes for every batch and the step
@@ -65,6 +67,7 @@ class Model(nn.Module, ABC):
 
     name: ClassVar[str]
     Config: ClassVar[type] = NoConfig
+    evaluation_settings: ClassVar[frozenset[str]] = frozenset()
     training_settings: ClassVar[Mapping[str, Any]] = {}
     batch_by_time: ClassVar[bool] = False
     has_static_shapes: ClassVar[bool] = False
