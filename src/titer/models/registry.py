@@ -23,6 +23,7 @@ BUILT_IN = {
     "tango_distmult": "titer.models.tango.model",
     "tango_tucker": "titer.models.tango.model",
     "titer": "titer.models.titer.model",
+    "tlogic": "titer.models.tlogic.model",
     "tntcomplex": "titer.models.tntcomplex",
     "ttranse": "titer.models.ttranse",
     "xerte": "titer.models.xerte.model",
