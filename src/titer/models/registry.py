@@ -25,6 +25,7 @@ BUILT_IN = {
     "tango_tucker": "titer.models.tango.model",
     "tirgn": "titer.models.tirgn.model",
     "titer": "titer.models.titer.model",
+    "tlogic": "titer.models.tlogic.model",
     "tntcomplex": "titer.models.tntcomplex",
     "ttranse": "titer.models.ttranse",
     "xerte": "titer.models.xerte.model",
