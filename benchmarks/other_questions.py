@@ -44,23 +44,24 @@ class InformedConfig(PathMixtureConfig):
 
 
 class Questions:
-    """The questions about a set of facts, by time step."""
+    """The questions about a set of facts, by time step: each once, with the number of facts that it is asked for."""
 
     def __init__(self, dataset: titer.Dataset):
         facts = titer.Facts.concatenate(*dataset.splits.values())
         queries, _ = titer.Queries.from_facts(facts, dataset.vocabulary)
-        order = queries.time.argsort(stable=True)
-        self.entity, self.relation = queries.subject[order], queries.relation[order]
-        self.times, counts = queries.time.unique(return_counts=True)
+        rows = torch.stack([queries.time, queries.subject, queries.relation])
+        (time, self.entity, self.relation), number = rows.unique(dim=1, return_counts=True)  # sorted by time
+        self.number = number.float()
+        self.times, counts = time.unique_consecutive(return_counts=True)
         self.ends = counts.cumsum(0)
 
-    def at(self, time: int) -> tuple[Tensor, Tensor]:
-        """Return the entities and the directed relations of the questions of a time step."""
+    def at(self, time: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the entities, the directed relations and the numbers of the questions of a time step."""
         place = int(torch.searchsorted(self.times, time))
-        if place == len(self.times) or int(self.times[place]) != time:
-            return self.entity[:0], self.relation[:0]
-        rows = slice(int(self.ends[place - 1]) if place else 0, int(self.ends[place]))
-        return self.entity[rows], self.relation[rows]
+        found = place < len(self.times) and int(self.times[place]) == time
+        first = int(self.ends[place - 1]) if place else 0
+        rows = slice(first, int(self.ends[place]) if found else first)
+        return self.entity[rows], self.relation[rows], self.number[rows]
 
 
 @titer.register
@@ -95,24 +96,21 @@ class Informed(PathMixture):
 
     def _gain(self, batch: QueryBatch) -> Tensor:
         """Return the logarithm of the factor. (queries, entities)"""
-        device = batch.subject.device
-        entity, relation = (column.to(device) for column in self.questions.at(batch.time))
+        entity, relation, number = (column.to(batch.subject.device) for column in self.questions.at(batch.time))
         if self.knows == "both-directions":
-            return self._gain_from(batch, entity, relation)
+            return self._gain_from(batch, entity, relation, number)
         backward = relation >= self.vocabulary.num_relations
-        of_backward = batch.relation >= self.vocabulary.num_relations
-        gains = [self._gain_from(batch, entity[mask], relation[mask]) for mask in (~backward, backward)]
-        return torch.where(of_backward[:, None], gains[1], gains[0])
+        forward_gain, backward_gain = (
+            self._gain_from(batch, entity[mask], relation[mask], number[mask]) for mask in (~backward, backward)
+        )
+        return torch.where((batch.relation >= self.vocabulary.num_relations)[:, None], backward_gain, forward_gain)
 
-    def _gain_from(self, batch: QueryBatch, entity: Tensor, relation: Tensor) -> Tensor:
+    def _gain_from(self, batch: QueryBatch, entity: Tensor, relation: Tensor, number: Tensor) -> Tensor:
         """Return the logarithm of the factor from given questions. (queries, entities)"""
-        number = torch.zeros(batch.num_entities, device=entity.device)
-        number = number.index_add(0, entity, torch.ones_like(entity, dtype=number.dtype))
-        gain = self.of_number(batch.relation) @ torch.stack([(number > 0).float(), number.log1p()])
+        total = torch.zeros(batch.num_entities, device=entity.device).index_add(0, entity, number)
+        gain = self.of_number(batch.relation) @ torch.stack([(total > 0).float(), total.log1p()])
         if self.knows == "entities":
             return gain
-        # A relation that is asked about an entity several times counts once.
-        entity, relation = torch.stack([entity, relation]).unique(dim=1)
         about = torch.zeros(batch.num_entities, RANK, device=entity.device)
         about = about.index_add(0, entity, self.of_question(relation))
         return gain + self.of_query(batch.relation) @ about.T / RANK**0.5
