@@ -11,7 +11,6 @@ from titer import Forecaster, Question
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import DataError, TiterError, UnknownNameError
-from titer.forecasting.question import Question
 from titer.forecasting.wording.html import as_html
 from titer.forecasting.wording.render import SHARES, as_text, what_if_as_text
 from titer.models.recurrency import Recurrency
