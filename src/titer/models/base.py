@@ -173,8 +173,11 @@ class Model(nn.Module, ABC):
         """Return the evidence for one answer to one query, strongest first.
 
         Every path begins at the subject of the query, ends at the answer, and consists of facts before the time of the
-        query. The shares of all evidence of one answer sum to at most 1. They are shares of the answer's score as the
-        model computes it, before the temperature is applied.
+        query. The shares of all evidence of one answer sum to at most 1. They divide the weight of the answer among the
+        paths that the model found for it, before the temperature is applied: the terms of a sum, the attention along
+        paths, or the probability of walks. Where the score is not such a sum, as in TITer, whose score is that of the
+        best walk, the docstring of the model says what is divided. A share is not the change of the probability that
+        the removal of a path would cause; ``Forecaster.what_if`` measures that.
 
         Args:
             query: A single query.
