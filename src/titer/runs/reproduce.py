@@ -10,6 +10,7 @@ from titer.data.dataset import Dataset
 from titer.errors import UnknownNameError
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.protocol import CONVENTIONS
+from titer.evaluation.published_conventions import under_published_convention
 from titer.files import write_json
 from titer.runs.provenance import provenance
 from titer.runs.run import Run
@@ -72,6 +73,9 @@ def reproduce(
     found = evaluate(model, dataset, split)
     run.record(found)
     row = result(found, config, label=label, command=command, training=run.summary)
+    if published := under_published_convention(found, model):
+        protocol, metrics = published
+        row["published_convention"] = {"protocol": protocol.to_dict(), "metrics": metrics.to_dict()}
     return run, found, row
 
 

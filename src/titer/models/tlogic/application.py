@@ -101,8 +101,9 @@ class Application:
     def _supports(self, row: Tensor, rule: Tensor) -> tuple[Tensor, Supports]:
         """Return the candidates of each rule for each query, preceded by the position of the rule. (supports,)"""
         keys, times = [row.new_zeros(0)], [row.new_zeros(0)]
-        for chains in ground(self.bodies(row, rule), self.index):
-            key, time = latest_of_each(chains.body * self.index.num_entities + chains.entities[-1], chains.times[0])
+        for chains, time in ground(self.bodies(row, rule), self.index):
+            candidate = self.index.object[chains.series[:, -1]]
+            key, time = latest_of_each(chains.body * self.index.num_entities + candidate, time)
             keys.append(key)
             times.append(time)
         key, time = latest_of_each(torch.cat(keys), torch.cat(times))

@@ -1,7 +1,7 @@
 """Groundings of rule bodies: chains of past facts that follow the relations of a rule."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -24,82 +24,99 @@ class Bodies:
     relation: Tensor  # (bodies, MAX_LENGTH) filled up with NO_RELATION
     same: Tensor  # (bodies, MAX_LENGTH + 1) for each variable, the first one that is the same entity
 
-    def __getitem__(self, rows: Tensor) -> "Bodies":
-        return Bodies(*(column[rows] for column in vars(self).values()))
-
 
 @dataclass(frozen=True)
 class Chains:
     """Chains of series that follow the bodies of a batch, hop by hop.
 
-    Of all groundings along one chain, the latest matters: the one whose first fact is as late as possible. Its times
-    are found backwards, from the last hop to the first: each fact is the latest of its series that is not later than
-    the next one. So the number of chains does not grow with the number of repetitions of a fact.
+    Of all groundings along one chain, only the latest matters: the one whose first fact is as late as possible. Its
+    times are found backwards, from the last hop to the first: each fact is the latest of its series that is not later
+    than the next one. So the number of chains does not grow with the number of times that facts are repeated.
     """
 
     body: Tensor  # (chains,) position of the body in the batch
-    entities: tuple[Tensor, ...]  # for every variable so far: (chains,)
-    series: tuple[Tensor, ...]  # for every hop so far: (chains,)
-    times: tuple[Tensor, ...] = ()  # for every hop: (chains,) the times of the latest grounding, once complete
+    series: Tensor  # (chains, hops)
 
     def __len__(self) -> int:
         return len(self.body)
 
     def __getitem__(self, rows: Tensor) -> "Chains":
-        columns = (tuple(column[rows] for column in group) for group in (self.entities, self.series, self.times))
-        return Chains(self.body[rows], *columns)
+        return Chains(self.body[rows], self.series[rows])
 
 
-def ground(bodies: Bodies, index: SeriesIndex) -> Iterator[Chains]:
-    """Yield all groundings of the bodies, the latest of each chain of entities, in parts of one length each."""
-    start = Chains(torch.arange(len(bodies.subject), device=bodies.subject.device), (bodies.subject,), ())
-    yield from _follow(start, bodies, index)
+def ground(bodies: Bodies, index: SeriesIndex) -> Iterator[tuple[Chains, Tensor]]:
+    """Yield all chains with a grounding, in parts of one length each.
+
+    Each part is followed by the time of the first fact of the latest grounding of each chain. (chains,)
+    """
+    number = torch.arange(len(bodies.subject), device=bodies.subject.device)
+    yield from _follow(Chains(number, number.new_empty(len(number), 0)), bodies, index)
 
 
-def _follow(chains: Chains, bodies: Bodies, index: SeriesIndex) -> Iterator[Chains]:
-    """Yield the complete groundings that continue some chains."""
-    hop, width = len(chains.series), bodies.relation.shape[1]
-    if hop and len(chains):
-        # Bodies that have ended are complete.
-        ended = bodies.relation[chains.body, hop] == NO_RELATION if hop < width else torch.ones_like(chains.body) > 0
-        yield _latest(chains[ended], bodies, index)
-        chains = chains[~ended]
+def times_of(chains: Chains, bodies: Bodies, index: SeriesIndex) -> Tensor:
+    """Return the times of the latest grounding of chains that have one. (chains, hops)"""
+    limit, times = bodies.elapsed[chains.body] - 1, []
+    for hop in range(chains.series.shape[1] - 1, -1, -1):
+        limit, _ = index.last_up_to(chains.series[:, hop], limit)
+        times.insert(0, limit)
+    return torch.stack(times, dim=1)
+
+
+def entities_of(chains: Chains, bodies: Bodies, index: SeriesIndex) -> Tensor:
+    """Return the entities along the chains, from the subject to the candidate. (chains, hops + 1)"""
+    return torch.cat([bodies.subject[chains.body][:, None], index.object[chains.series]], dim=1)
+
+
+def _follow(chains: Chains, bodies: Bodies, index: SeriesIndex) -> Iterator[tuple[Chains, Tensor]]:
+    """Yield the complete chains that continue some chains."""
+    hop = chains.series.shape[1]
+    if hop:
+        width = bodies.relation.shape[1]
+        ended = bodies.relation[chains.body, hop] == NO_RELATION if hop < width else chains.body >= 0
+        complete = ended.nonzero()[:, 0]
+        if len(complete):
+            yield _with_grounding(chains[complete], bodies, index)
+            chains = chains[(~ended).nonzero()[:, 0]]
     if len(chains) == 0:
         return
-    first, after = index.series_of(chains.entities[-1], bodies.relation[chains.body, hop])
+    first, after = _next_series(chains, bodies, index)
     total = int((after - first).sum())
-    if total > MAX_CHAINS and len(chains) > 1:
-        for rows in torch.arange(len(chains), device=first.device).chunk(1 + total // MAX_CHAINS):
-            yield from _extend(chains[rows], first[rows], after[rows], bodies, index)
-    else:
-        yield from _extend(chains, first, after, bodies, index)
+    for rows in torch.arange(len(chains), device=first.device).chunk(min(1 + total // MAX_CHAINS, len(chains))):
+        owner, series = spread(first[rows], after[rows])
+        owner = rows[owner]
+        # A series that begins too late cannot be part of a grounding.
+        possible = (index.began[series] < bodies.elapsed[chains.body[owner]]).nonzero()[:, 0]
+        owner, series = owner[possible], series[possible]
+        longer = torch.cat([chains.series[owner], series[:, None]], dim=1)
+        yield from _follow(Chains(chains.body[owner], longer), bodies, index)
 
 
-def _extend(chains: Chains, first: Tensor, after: Tensor, bodies: Bodies, index: SeriesIndex) -> Iterator[Chains]:
-    """Yield the complete groundings that continue each chain by one of its next series."""
-    owner, series = spread(first, after)
-    body, object = chains.body[owner], index.object[series]
-    # A series that begins too late cannot be part of a grounding.
-    possible = index.began[series] < bodies.elapsed[body]
-    variable = len(chains.entities)
-    required = bodies.same[body, variable]
-    for earlier in range(variable):
-        possible &= (required != earlier) | (object == chains.entities[earlier][owner])
-    rows = possible.nonzero()[:, 0]
-    longer = chains[owner[rows]]
-    yield from _follow(
-        replace(longer, entities=(*longer.entities, object[rows]), series=(*longer.series, series[rows])), bodies, index
-    )
+def _next_series(chains: Chains, bodies: Bodies, index: SeriesIndex) -> tuple[Tensor, Tensor]:
+    """Return the first series by which each chain can continue, and the one after the last. (chains,) each"""
+    hop = chains.series.shape[1]
+    subject = bodies.subject[chains.body]
+    here = index.object[chains.series[:, -1]] if hop else subject
+    relation = bodies.relation[chains.body, hop]
+    first, after = index.series_of(here, relation)
+    # Where the rule requires that the next entity is an earlier one, there is at most one series.
+    same = bodies.same[chains.body, hop + 1]
+    bound = (same <= hop).nonzero()[:, 0]
+    if len(bound):
+        same = same[bound]
+        target = subject[bound]
+        if hop:
+            earlier = chains.series[bound, (same - 1).clamp(min=0)]
+            target = torch.where(same == 0, target, index.object[earlier])
+        first[bound], after[bound] = index.series_to(here[bound], relation[bound], target)
+    return first, after
 
 
-def _latest(chains: Chains, bodies: Bodies, index: SeriesIndex) -> Chains:
-    """Return the chains that have a grounding, with the times of the latest one."""
-    limit = bodies.elapsed[chains.body] - 1
-    for hop in range(len(chains.series) - 1, -1, -1):
-        time, exists = index.last_up_to(chains.series[hop], limit)
-        # The first fact is the earliest, but the others bound it: too old a fact of any hop ends the chain.
-        rows = (exists & (time >= bodies.earliest[chains.body])).nonzero()[:, 0]
-        limit = time[rows]
-        chains = chains[rows]
-        chains = replace(chains, times=(limit, *chains.times))
-    return chains
+def _with_grounding(chains: Chains, bodies: Bodies, index: SeriesIndex) -> tuple[Chains, Tensor]:
+    """Return the chains that have a grounding, and the time of the first fact of its latest one. (chains,)"""
+    limit, earliest = bodies.elapsed[chains.body] - 1, bodies.earliest[chains.body]
+    rows = torch.arange(len(chains), device=limit.device)
+    for hop in range(chains.series.shape[1] - 1, -1, -1):
+        time, exists = index.last_up_to(chains.series[rows, hop], limit)
+        kept = (exists & (time >= earliest[rows])).nonzero()[:, 0]
+        rows, limit = rows[kept], time[kept]
+    return chains[rows], limit

@@ -17,7 +17,7 @@ from titer.models.tlogic.application import Application, Rules
 from titer.models.tlogic.confidence import ConfidenceEstimator
 from titer.models.tlogic.config import MAX_LENGTH, TLogicConfig
 from titer.models.tlogic.edges import TrainingEdges
-from titer.models.tlogic.grounding import ground
+from titer.models.tlogic.grounding import Chains, entities_of, ground, times_of
 from titer.models.tlogic.rules import NO_RELATION, rule_text
 from titer.models.tlogic.series_index import SeriesIndex
 from titer.models.tlogic.walks import WalkSampler
@@ -152,16 +152,18 @@ class TLogic(Model):
     ) -> dict[int, list[tuple[Edge, ...]]]:
         """Return the groundings of each rule that lead to the answer and are the latest."""
         bodies = application.bodies(torch.zeros_like(rules), rules)
-        parts = [chains[chains.entities[-1] == answer] for chains in ground(bodies, application.index)]
-        latest = torch.full_like(rules, -1)
-        for chains in parts:
-            latest = latest.scatter_reduce(0, chains.body, chains.times[0], reduce="amax")
+        index, latest = application.index, torch.full_like(rules, -1)
+        parts: list[tuple[Chains, Tensor]] = []
+        for chains, first in ground(bodies, index):
+            found = (index.object[chains.series[:, -1]] == answer).nonzero()[:, 0]
+            parts.append((chains[found], first[found]))
+            latest = latest.scatter_reduce(0, parts[-1][0].body, parts[-1][1], reduce="amax")
         paths: dict[int, list[tuple[Edge, ...]]] = {}
-        for chains in parts:
-            chosen = chains[chains.times[0] == latest[chains.body]]
-            entities = torch.stack(chosen.entities, dim=1).tolist()
-            times = (torch.stack(chosen.times, dim=1) + history.first_time).tolist()
-            for number, along, dates in zip(chosen.body.tolist(), entities, times, strict=True):
+        for chains, first in parts:
+            chains = chains[(first == latest[chains.body]).nonzero()[:, 0]]
+            entities = entities_of(chains, bodies, index).tolist()
+            times = (times_of(chains, bodies, index) + history.first_time).tolist()
+            for number, along, dates in zip(chains.body.tolist(), entities, times, strict=True):
                 relations = bodies.relation[number, : len(dates)].tolist()
                 hops = zip(along[:-1], relations, along[1:], dates, strict=True)
                 paths.setdefault(number, []).append(tuple(Edge(*hop) for hop in hops))

@@ -23,13 +23,13 @@ class SeriesIndex:
             raise DataError("entities x entities x relations is too large to index; remove entities without facts")
         key = history.key[:-1]
         pair = (key >> TIME_BITS) * self.num_relations + history.relation[:-1].long()
-        code, series = torch.unique(pair * self.num_entities + history.object[:-1].long(), return_inverse=True)
+        self.code, series = torch.unique(pair * self.num_entities + history.object[:-1].long(), return_inverse=True)
         self.event = torch.unique((series << TIME_BITS) + (key & LAST_STEP))  # (events,) each fact once
-        numbers = torch.arange(len(code), device=key.device)
+        numbers = torch.arange(len(self.code), device=key.device)
         self.first_event = torch.searchsorted(self.event, numbers << TIME_BITS)  # (series,)
         self.began = self.event[self.first_event] & LAST_STEP  # (series,) the time of the first fact
-        self.object = code % self.num_entities  # (series,)
-        self.pair, counts = torch.unique_consecutive(code // self.num_entities, return_counts=True)
+        self.object = self.code % self.num_entities  # (series,)
+        self.pair, counts = torch.unique_consecutive(self.code // self.num_entities, return_counts=True)
         ends = counts.cumsum(0)
         owner = torch.repeat_interleave(counts)
         first = torch.full_like(counts, LAST_STEP).scatter_reduce(0, owner, self.began, reduce="amin")
@@ -42,6 +42,11 @@ class SeriesIndex:
         """Return the first series of each subject and relation, and the one after the last. (batch,) each"""
         place = self._place(subject, relation)
         return self.pair_start[place], self.pair_end[place]
+
+    def series_to(self, subject: Tensor, relation: Tensor, object: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the series of each subject, relation and object, and the one after it; the same if there is none."""
+        code = (subject * self.num_relations + relation) * self.num_entities + object
+        return torch.searchsorted(self.code, code), torch.searchsorted(self.code, code, right=True)
 
     def pair_began(self, subject: Tensor, relation: Tensor) -> Tensor:
         """Return the time of the first fact of each subject and relation; the last possible time if there is none."""
