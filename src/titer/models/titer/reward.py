@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.distributions import Gamma
 
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
@@ -139,6 +140,8 @@ def sample_beta(a: Tensor, b: Tensor) -> Tensor:
 
     def log_gamma(shape: Tensor) -> Tensor:
         uniform = 1 - torch.rand_like(shape)  # in (0, 1]
-        return torch.distributions.Gamma(shape + 1, 1.0, validate_args=False).sample().log() + uniform.log() / shape
+        # Both parameters are tensors of the device, as a CUDA graph cannot record the copy of a number to it.
+        larger = Gamma(shape + 1, torch.ones_like(shape), validate_args=False).sample()
+        return larger.log() + uniform.log() / shape
 
     return torch.sigmoid(log_gamma(a) - log_gamma(b))
