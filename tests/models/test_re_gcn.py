@@ -25,15 +25,16 @@ from titer.models.re_gcn.names import BEFORE, INSIDE, WHOLE, NameEmbedding, name
 
 class TestREGCN(ModelCase):
     name = "re_gcn"
-    settings: ClassVar[dict[str, Any]] = {"dim": 16, "steps": 2, "channels": 8, "dropout": 0.1}
+    settings: ClassVar[dict[str, Any]] = {"dim": 16, "steps": 2, "layers": 1, "channels": 4, "dropout": 0.1}
     training: ClassVar = {
-        "epochs": 6,
+        "epochs": 5,
         "batch_size": 1000,
-        "learning_rate": 0.02,
+        "learning_rate": 0.03,
         "learning_rate_schedule": "triangle",
-        "recent_steps": 100,
+        "recent_steps": 60,
+        "validate_every": 5,
     }
-    least_mrr = 0.6
+    least_mrr = 0.5
     explains = False
 
 
@@ -136,9 +137,9 @@ def test_the_decoder_is_a_convolution_and_a_linear_map():
     with torch.inference_mode():
         rows = [[0.0, *normalised(decoder.input_norm, row, i).tolist(), 0.0] for i, row in enumerate(inputs)]
         maps = []
-        for channel, (kernel, bias) in enumerate(
-            zip(decoder.convolution.weight, decoder.convolution.bias, strict=True)  # pyright: ignore[reportArgumentType]
-        ):
+        assert decoder.convolution.bias is not None
+        for channel, kernel in enumerate(decoder.convolution.weight):
+            bias = decoder.convolution.bias[channel]
             sums = [
                 bias + sum(kernel[i, j] * rows[i][place + j] for i in range(2) for j in range(3)) for place in range(4)
             ]
@@ -181,6 +182,7 @@ def test_the_loss_is_that_of_entities_of_relations_and_of_names():
                     departure = departure + max(math.cos(math.radians(5 * i)) - float(state[v] @ unit(first[v])), 0)
     torch.testing.assert_close(found.log["entity_loss"], entity_loss / 3)
     torch.testing.assert_close(found.log["relation_loss"], relation_loss / 3)
+    torch.testing.assert_close(found.log["name_loss"], departure)
     torch.testing.assert_close(found.loss, 0.6 * entity_loss / 3 + 0.4 * relation_loss / 3 + 0.3 * departure)
     assert float(departure) > 0.1
 

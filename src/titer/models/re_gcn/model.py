@@ -67,7 +67,6 @@ class REGCN(ByTimeModel):
     Config = REGCNConfig
     training_settings: ClassVar = {"batch_size": 1_000_000, "weight_decay": 1e-5, "clip_gradient": 1.0}
     Update: ClassVar[type[TimeGate] | type[RecurrentGate]] = TimeGate
-    config: REGCNConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):
         super().__init__(vocabulary, axis, config)
@@ -146,13 +145,13 @@ class REGCN(ByTimeModel):
         entity_loss, relation_loss = entity_loss / len(queries), relation_loss / len(queries)
         weight = self.config.entity_weight
         loss = weight * entity_loss + (1 - weight) * relation_loss + self.config.angle_weight * name_loss
-        return StepResult(loss, {"entity_loss": entity_loss, "relation_loss": relation_loss})
+        return StepResult(loss, {"entity_loss": entity_loss, "relation_loss": relation_loss, "name_loss": name_loss})
 
-    def _departure(self, evolved: Evolved) -> Tensor | float:
+    def _departure(self, evolved: Evolved) -> Tensor:
         """Return by how much the cosines between first and later embeddings are too small, summed up."""
-        if not self.config.names:
-            return 0.0
         total = evolved.entity.new_zeros(())
+        if not self.config.names:
+            return total
         for i, state in enumerate(evolved.path[1:], start=1):
             least = math.cos(math.radians(min(self.config.angle * i, 90)))
             total = total + (least - functional.cosine_similarity(state, evolved.path[0])).clamp(min=0).sum()
