@@ -241,7 +241,7 @@ class Unanswered:
             error: The error; available later as ``exception``.
         """
         time = None if question.at is None else str(question.at)
-        line = str(error).replace("\n", ". ", 1).replace("\n", " ")
+        line = " ".join(part.strip() for part in str(error).splitlines())
         suggestions = tuple(getattr(error, "suggestions", ()))
         result = cls(question.subject, question.relation, question.object, time, line, suggestions)
         # Not a field, since an exception is not a plain value.
