@@ -62,8 +62,10 @@ class TLogic(Model):
           they are the best by their highest rule score, then by the second highest, and so on.
         - The fallback counts past answers up to the query's time. The authors' counts those of training, and uses the
           answers of all relations for a relation without training facts.
-        - The published results have optimistic ties, and other answers are filtered only if they are true at the time
-          of the query in the same split.
+
+    Convention of the published figures:
+        Ties are optimistic and an answer that no rule leads to has the last rank. The filter is time-aware.
+        ``titer.evaluation.published_conventions`` has this convention.
     """
 
     name = "tlogic"
