@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from itertools import pairwise, product
 from typing import ClassVar
@@ -8,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import titer
 from models.cases import ModelCase
 from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
@@ -269,8 +271,8 @@ def test_edges_are_drawn_in_proportion_to_their_weights(rate: float):
     group = np.array([0, 0, 0, 0, 0, 0, 0, 1])
     edges = EdgeGroups(group, times, rate)
     draws, allowed = 40_000, [0, 1, 2, 3, 5]
-    columns = (np.full(draws, value) for value in (0, 6, 4))  # up to time 6, without edge 4
-    drawn = edges.draw_up_to(*columns, np.random.default_rng(0))
+    any_group, latest, skipped = (np.full(draws, value) for value in (0, 6, 4))
+    drawn = edges.draw_up_to(any_group, latest, skipped, np.random.default_rng(0))
     weights = np.exp(rate * (times[allowed] - 6.0))
     counts = np.bincount(drawn, minlength=8)
     assert counts[[4, 6, 7]].sum() == 0
@@ -305,6 +307,18 @@ def test_rules_are_learned_from_the_training_split_alone(world_data):
         return model.rule_support
 
     assert torch.equal(learned(world_data.valid), learned(Facts.empty()))
+
+
+@pytest.mark.slow
+def test_a_forecast_shows_the_facts_and_the_rule_that_they_follow(world_data):
+    forecaster = titer.train(world_data, "tlogic", num_walks=50, num_samples=100)
+    answer = forecaster.ask("Aldoria", "hold talks with", top=1, explain=3).answers[0]
+    assert answer.reasons
+    for reason in answer.reasons:
+        assert reason.facts
+        assert reason.text.startswith(str(reason.facts[0]))
+        assert reason.text.endswith(f"(rule: {reason.note})")
+        assert re.fullmatch(r"hold talks with\(A, [BCD]\) after .+, in \d+% of [\d,]+ sampled cases", reason.note)
 
 
 def test_a_rule_in_words_has_inverse_relations_with_swapped_entities():
