@@ -15,7 +15,6 @@ from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.tlogic.confidence import ConfidenceEstimator
@@ -325,12 +324,3 @@ def test_a_rule_in_words_has_inverse_relations_with_swapped_entities():
     vocabulary = Vocabulary(["a"], ["consult", "visit"])
     assert rule_text(0, [3, 0], [0, 1, 0, 3], vocabulary) == "consult(A, A) after visit(B, A), then consult(B, A)"
     assert rule_text(2, [1], [0, 1, 2, 3], vocabulary) == "consult(B, A) after visit(A, B)"
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"rule_lengths": ()}, {"rule_lengths": (1, 1)}, {"rule_lengths": (4,)}, {"transition": "linear"}, {"window": -1}],
-)
-def test_settings_that_make_no_sense_are_rejected(settings: dict):
-    with pytest.raises(ConfigError, match=f"model.{next(iter(settings))}"):
-        TLogicConfig(**settings)
