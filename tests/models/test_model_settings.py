@@ -88,6 +88,7 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "confidence_weight": SHARE,
         "decay": POSITIVE,
         "smoothing": NOT_NEGATIVE,
+        "popularity_weight": SHARE,
     },
     TTransEConfig: {**EMBEDDING, "num_periods": COUNT},
     XERTEConfig: {

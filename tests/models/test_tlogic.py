@@ -124,12 +124,13 @@ def scores_by_hand(model: TLogic, graph: Graph, subject: int, relation: int, tim
     seed=st.integers(0, 9),
     window=st.integers(0, 5),
     top_k=st.integers(0, 3),
+    popularity=st.sampled_from([0.0, 0.001]),
 )
 def test_rule_application_agrees_with_enumeration(
-    case: tuple[Graph, list[RuleKey]], time: int, seed: int, window: int, top_k: int
+    case: tuple[Graph, list[RuleKey]], time: int, seed: int, window: int, top_k: int, popularity: float
 ):
     graph, keys = case
-    model = with_rules(graph, keys, window=window, top_k=top_k, smoothing=1.0)
+    model = with_rules(graph, keys, window=window, top_k=top_k, smoothing=1.0, popularity_weight=popularity)
     relation = seed % graph.vocabulary.num_directed_relations
     entities = torch.arange(graph.vocabulary.num_entities)
     queries = Queries(entities, torch.full_like(entities, relation), torch.full_like(entities, time))
@@ -138,8 +139,9 @@ def test_rule_application_agrees_with_enumeration(
     answers = Counter(o for _, r, o, t in directed_edges(graph.facts, graph.vocabulary) if r == relation and t < time)
     for subject in entities.tolist():
         expected = scores_by_hand(model, graph, subject, relation, time)
-        if not expected:
-            expected = {o: -np.log1p(-min(n / answers.total(), 1 - 1e-6)) for o, n in answers.items()}
+        weight = popularity if expected else 1.0
+        for answer, count in answers.items() if weight else ():
+            expected.setdefault(answer, -np.log1p(-min(weight * count / answers.total(), 1 - 1e-6)))
         found = {entity: float(scores[subject, entity]) for entity in range(len(entities))}
         assert {entity for entity, score in found.items() if score > -torch.inf} == set(expected)
         assert all(found[entity] == pytest.approx(score, rel=1e-3) for entity, score in expected.items())
