@@ -15,7 +15,7 @@ from titer import __version__
 PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
 UNKNOWN = "unknown"
 COMMIT_VARIABLE = "TITER_COMMIT"
-"""Environment variable with the commit of a copy of the sources that has no git history."""
+"""Environment variable with the commit of a copy of the sources. It takes precedence over a repository."""
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -45,15 +45,17 @@ def source(package: Path = PACKAGE) -> tuple[str, bool | None]:
         package: The folder of the package.
 
     Returns:
-        The commit and whether there are changes. For a copy without a repository, the environment variable
-        ``TITER_COMMIT`` and None; without that, ``unknown`` and None.
+        The commit and whether there are changes. With the environment variable ``TITER_COMMIT``, its value and None.
+        Without a repository, ``unknown`` and None.
     """
+    if given := os.environ.get(COMMIT_VARIABLE):
+        return given, None
     # An installed wheel may lie inside of another repository, which does not track it.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is not None:
         commit = _git(package, "rev-parse", "HEAD")
         if commit is not None:
             return commit, bool(_git(package, "status", "--porcelain", "--", "."))
-    return os.environ.get(COMMIT_VARIABLE) or UNKNOWN, None
+    return UNKNOWN, None
 
 
 def hardware(device: torch.device) -> str:

@@ -5,10 +5,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from titer.data.benchmarks import BENCHMARKS
 from titer.data.dataset import Dataset
 from titer.errors import UnknownNameError
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.protocol import CONVENTIONS
+from titer.evaluation.published_conventions import under_published_convention
 from titer.files import write_json
 from titer.runs.provenance import provenance
 from titer.runs.run import Run
@@ -22,7 +24,7 @@ PUBLISHED = Path(str(files("titer") / "configs"))
 
 
 def configurations(folder: Path = PUBLISHED) -> list[str]:
-    """Return the names of all published configurations, as ``MODEL/DATASET``."""
+    """Return the names of all published configurations, as ``MODEL/DATASET`` or ``MODEL/DATASET-RECIPE``."""
     return sorted(f"{path.parent.name}/{path.stem}" for path in folder.glob("*/*.toml"))
 
 
@@ -30,7 +32,7 @@ def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
     """Return the file of a published configuration.
 
     Args:
-        name: ``MODEL/DATASET``, such as ``titer/icews14``.
+        name: ``MODEL/DATASET`` or ``MODEL/DATASET-RECIPE``, such as ``titer/icews14`` or ``titer/icews14-paper``.
         folder: The folder of configurations.
 
     Returns:
@@ -45,6 +47,13 @@ def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
         message = f"unknown configuration {name!r} in {folder}; run titer models for the published ones"
         raise UnknownNameError(message, suggest(name.lower(), known, 4))
     return path
+
+
+def dataset_of(configuration: Path) -> str:
+    """Return the name of the dataset of a configuration's file, such as ``icews14`` for ``icews14-paper.toml``."""
+    stem = configuration.stem.lower()
+    known = sorted((name.lower() for name in BENCHMARKS), key=len, reverse=True)
+    return next((name for name in known if f"{stem}-".startswith(f"{name}-")), stem)
 
 
 def reproduce(
@@ -64,6 +73,9 @@ def reproduce(
     found = evaluate(model, dataset, split)
     run.record(found)
     row = result(found, config, label=label, command=command, training=run.summary)
+    if published := under_published_convention(found, model):
+        protocol, metrics = published
+        row["published_convention"] = {"protocol": protocol.to_dict(), "metrics": metrics.to_dict()}
     return run, found, row
 
 
