@@ -2,6 +2,8 @@
 
 from statistics import mean
 
+from rendering.comparison import ALL
+from rendering.conventions import KNOWLEDGE
 from rendering.files import Measurements, Row
 from rendering.markdown import metrics_of
 from rendering.paper import CONVENTION, RECIPES, label, main_rows, time_rows
@@ -45,6 +47,20 @@ def time_picture(measured: Measurements) -> str:
                 static[f"{dataset}, {recipe}"] = _hits(without)
     series = {"temporal": list(temporal.values()), "static": list(static.values())}
     return svg_file(grouped_bars("Hits@1 with and without relative time encoding", list(temporal), series))
+
+
+def other_questions_picture(measured: Measurements) -> str:
+    """Draw MRR and Hits@10 of the path mixture with each kind of knowledge about the other questions."""
+    bars = {
+        f"{dataset}, {known.replace('-', ' ')}": rows
+        for dataset in ALL
+        for known in KNOWLEDGE
+        if (rows := measured.other_questions.get(f"{dataset.lower()}/{known}", []))
+    }
+    series = {
+        METRICS[key]: [100 * mean(row["metrics"][key] for row in rows) for rows in bars.values()] for key in KINDS
+    }
+    return svg_file(grouped_bars("What it is worth to know the other questions of a time step", list(bars), series))
 
 
 def _hits(rows: list[Row]) -> float:

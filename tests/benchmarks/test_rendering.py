@@ -9,7 +9,9 @@ import pytest
 
 import render
 from rendering.blocks import BLOCKS, NONE, with_blocks, without_blocks
+from rendering.case_study import case_table
 from rendering.comparison import best, second_icews14_table
+from rendering.conventions import other_questions_table, published_convention_table
 from rendering.files import BENCHMARKS, Measurements, Row
 from rendering.models import commands, model_table, notes
 from rendering.paper import (
@@ -22,7 +24,7 @@ from rendering.paper import (
     time_table,
     unseen_table,
 )
-from rendering.pictures import inductive_picture, time_picture
+from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 from rendering.values import known_figures, shown_figures
 from rendering.walk import walk_table
 from titer.evaluation.published import METRICS
@@ -178,22 +180,59 @@ class TestPaper:
 
     def test_the_walk_names_what_each_step_changes_and_adds(self):
         measured = results(
-            titer__icews14_paper=[0.1],
-            titer__icews14_paper_walk_01_epochs=[0.2],
-            titer__icews14_paper_walk_02_back=[0.15],
+            titer__icews14_paper=[0.1, 0.1],
+            titer__icews14_paper_moving_average=[0.12],
+            titer__icews14_walk_01_epochs=[0.2, 0.4],
+            titer__icews14_walk_02_back=[0.15],
             titer__icews14=[0.3],
         )
         for number, (label, rows) in enumerate(measured.rows.items()):
-            rows[0]["config"]["training"]["epochs"] = 400 if label == "titer/icews14-paper" else 100
-            rows[0]["config"]["model"]["strictly_back"] = number >= 2
+            for row in rows:
+                row["config"]["training"]["epochs"] = 400 if label == "titer/icews14-paper" else 100
+                row["config"]["model"]["strictly_back"] = number >= 3
+                row["config"]["model"]["dropout"] = 0.3 if label == "titer/icews14" else 0
+                row["config"]["model"]["baseline"] = "moving_average" if "average" in label else "standardised"
         found = walk_table(measured)
-        assert [line.split(" | ")[0] for line in found[2:]] == [
-            "| recipe `paper`",
-            "| `training.epochs=100`",
-            "| `model.strictly_back=true`",
-            "| recipe `tuned`",
+        assert [line.split(" | ")[0].removeprefix("| ") for line in found[2:]] == [
+            "recipe `paper`",
+            "`training.epochs=100`",
+            "*only here: `model.baseline=moving_average`*",
+            "`model.strictly_back=true`",
+            "`model.dropout=0.3`: recipe `tuned`",
         ]
+        assert cells(found, "`training.epochs=100`")[-2:] == ["+20.00", "2"]
+        # Only the seeds that both results have are compared.
         assert cells(found, "`model.strictly_back=true`")[-2:] == ["-5.00", "1"]
+        assert walk_table(results(titer__icews14=[0.3])) == []
+
+    def test_our_paths_of_the_case_study_are_beside_the_papers(self):
+        numbers = {"probability": 0.5, "beta": 0.25}
+        fact = {"subject": "Muhammadu Buhari", "relation": "Visit", "object": "Nigeria", "time": "2018-10-02"}
+        explained = {
+            "subject": "Nigeria",
+            "relation": "Consult",
+            "object": "Muhammadu Buhari",
+            "time": "2018-10-04",
+            "rank": 2,
+            "paths": [{"facts": [{**fact, "reversed": True, "numbers": numbers}]}],
+        }
+        found = case_table(Measurements({}, case_study={"cases": [explained]}))
+        assert cells(found, "Nigeria, Consult, Muhammadu Buhari, 2018-10-04") == [
+            "^Make an appeal or request, Muhammadu Buhari, 2018-10-01",
+            *("0.96", "2", "^Visit, Muhammadu Buhari, 2018-10-02", "0.50, 0.25"),
+        ]
+        assert len(found) == 7
+        assert case_table(Measurements({})) == []
+
+    def test_results_under_the_published_convention_are_beside_the_common_ones(self):
+        protocol = {"filter": "static", "ties": "realistic", "unreachable": "tied", "past": "frozen-at-train"}
+        row = result("cygnet/wiki-frozen", 0.2, published_convention={"protocol": protocol, "metrics": {"mrr": 0.3}})
+        found = published_convention_table(Measurements({"cygnet/wiki-frozen": [row], "cygnet/wiki": [result("", 1)]}))
+        words = "static filter, realistic ties, unreachable tied, frozen-at-train history"
+        assert cells(found, "`cygnet`, copying from the training split only", "WIKI") == [
+            *(words, "30.00", "20.00", "20.00", "33.89", "1")
+        ]
+        assert len(found) == 3
 
 
 class TestResults:
@@ -232,6 +271,18 @@ class TestResults:
         found = second_icews14_table(Measurements(ours.rows, notes=measured.notes))
         assert [line.split(" | ")[0] for line in found[2:5]] == ["| `recurrency`", "| `titer`", "| CID-TKG"]
         assert cells(found, "`titer`")[0] == "40.00"
+
+
+class TestOtherQuestions:
+    def test_every_kind_of_knowledge_has_a_row_and_a_bar(self):
+        known = results(icews14__nothing=[0.1, 0.1], icews14__both_directions=[0.2]).rows
+        measured = Measurements({}, other_questions=known)
+        found = other_questions_table(measured)
+        assert cells(found, "ICEWS14", "nothing")[0] == "10.00 ± 0.00"
+        assert cells(found, "", "both directions")[0] == "20.00"
+        assert found[-1].startswith("![")
+        assert "ICEWS14, both directions" in words_of(other_questions_picture(measured))
+        assert other_questions_table(Measurements({})) == []
 
 
 def words_of(picture: str) -> list[str]:

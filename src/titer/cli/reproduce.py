@@ -51,7 +51,7 @@ def reproduce(
     words += [word for change in changes for word in ("--set", change)]
     words += ["--label", label] if label != name.lower() else []
     words += ["--configs", str(configs)] if configs is not None else []
-    own = f"{path.stem}-".startswith(f"{dataset.name.lower()}-")
+    own = dataset.name.lower() == dataset_of(path)
     words += [] if own else ["--data", dataset.name]
     words += ["--split", split.value] if split is not Split.test else []
     note(f"reproducing {label} with seed {seed}")
