@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import recipes
 import render
 from rendering.blocks import BLOCKS, NONE, with_blocks, without_blocks
 from rendering.case_study import case_table
@@ -27,7 +28,10 @@ from rendering.paper import (
 from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 from rendering.values import known_figures, shown_figures
 from rendering.walk import walk_table
-from titer.evaluation.published import METRICS
+from titer.data.load import load_dataset
+from titer.evaluation.published import CASES, METRICS
+from titer.runs.reproduce import find_configuration
+from titer.training.config import Config
 
 DOCUMENTS = render.documents()
 
@@ -206,20 +210,22 @@ class TestPaper:
         assert walk_table(results(titer__icews14=[0.3])) == []
 
     def test_our_paths_of_the_case_study_are_beside_the_papers(self):
-        numbers = {"probability": 0.5, "beta": 0.25}
-        fact = {"subject": "Muhammadu Buhari", "relation": "Visit", "object": "Nigeria", "time": "2018-10-02"}
+        fact = {"subject": "Armed Rebel (Comoros)", "relation": "Fight", "object": "Military (Comoros)", "time": "2018"}
+        path = {"facts": [{**fact, "numbers": {"probability": 0.25, "beta": 0.5}}]}
+        case = CASES[1]
         explained = {
-            "subject": "Nigeria",
-            "relation": "Consult",
-            "object": "Muhammadu Buhari",
-            "time": "2018-10-04",
-            "rank": 2,
-            "paths": [{"facts": [{**fact, "reversed": True, "numbers": numbers}]}],
+            **{name: getattr(case, name) for name in ("subject", "relation", "object", "time")},
+            "unseen": ["Military (Comoros)"],
+            "rank": 7,
+            "paths": [path],
+            "path_of_the_paper": {"place": 2, **path},
         }
         found = case_table(Measurements({}, case_study={"cases": [explained]}))
-        assert cells(found, "Nigeria, Consult, Muhammadu Buhari, 2018-10-04") == [
-            "^Make an appeal or request, Muhammadu Buhari, 2018-10-01",
-            *("0.96", "2", "^Visit, Muhammadu Buhari, 2018-10-02", "0.50, 0.25"),
+        query = "Military (Comoros) †, Use conventional military force, Armed Rebel (Comoros), 2018-10-26"
+        assert cells(found, query) == [
+            f"Armed Rebel (Comoros), {case.path[0].relation}, Military (Comoros), 2018-10-19 (printed as Investigate)",
+            *("0.54", "7", "Armed Rebel (Comoros), Fight, Military (Comoros), 2018 (π 0.25, β 0.50)"),
+            "2: π 0.25, β 0.50",
         ]
         assert len(found) == 7
         assert case_table(Measurements({})) == []
@@ -233,6 +239,29 @@ class TestPaper:
             *(words, "30.00", "20.00", "20.00", "33.89", "1")
         ]
         assert len(found) == 3
+
+
+class TestRecipes:
+    def test_stored_results_of_a_recipe_have_its_configuration(self, measured: Measurements):
+        for training in recipes.trainings():
+            changes = [*training.changes, f"training.seed={training.seed}"]
+            expected = Config.load(find_configuration(training.configuration), overrides=changes)
+            for row in measured.of(training.label):
+                if row["seed"] == training.seed:
+                    assert Config.from_dict(row["config"]) == expected, training.label
+
+    @pytest.mark.real_data
+    def test_the_queries_and_paths_of_the_case_study_are_facts_of_icews18(self, datasets_folder: Path):
+        """Also the two whose printed relation is another one, with the next id."""
+        dataset = load_dataset(datasets_folder / "ICEWS18")
+        entities, relations = dataset.vocabulary.entities, dataset.vocabulary.relations
+        known = set(dataset.test)
+        for case in CASES:
+            for fact in (case, *case.path):
+                ids = entities.index(fact.subject), relations.index(fact.relation), entities.index(fact.object)
+                assert (*ids, dataset.axis.step(fact.time)) in known
+            for hop in case.path:
+                assert not hop.printed or relations.index(hop.printed) == relations.index(hop.relation) + 1
 
 
 class TestResults:
