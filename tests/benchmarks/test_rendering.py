@@ -344,6 +344,6 @@ class TestPictures:
 
     def test_the_time_picture_has_the_papers_bars_beside_ours(self):
         words = words_of(time_picture(results(titer__wiki=[0.1], titer__wiki_static=[0.05])))
-        assert words[words.index("WIKI, paper") + 1 :][:2] == ["73.0", "61.6"]
+        assert words[words.index("WIKI, published") + 1 :][:2] == ["73.0", "61.6"]
         assert words[words.index("WIKI, tuned") + 1 :][:2] == ["20.0", "10.0"]
         assert {"temporal", "static"} <= set(words)
