@@ -70,7 +70,8 @@ def test_the_probability_is_the_formula(graph: Graph, time: int, seed: int, weig
         )
         entities = range(vocabulary.num_entities)
         local = torch.stack([local_query @ h[o].tanh() for o in entities]).softmax(dim=0)
-        scores = [global_query @ h[o].tanh() if o in past else torch.zeros(()) for o in entities]
+        bias = model.past_bias
+        scores = [global_query @ h[o].tanh() + bias if o in past else torch.zeros(()) for o in entities]
         expected = weight * torch.stack(scores).softmax(dim=0) + (1 - weight) * local
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
 

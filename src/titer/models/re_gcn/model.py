@@ -57,6 +57,7 @@ class REGCN(ByTimeModel):
         - A fact that is repeated in a time step counts once in its snapshot.
         - The queries of the first time step are trained on too, with the first embeddings.
         - A time step with more queries than ``batch_size`` is divided into several batches.
+        - The angle \(\gamma i\) ends at 90°, as in the text of the paper. In the authors' code it does not.
         - With ``names``, the linear maps of the parts of a name are full matrices. The authors' are block-diagonal. In
           evaluation, an entity without a fact before the query's time has the mean of the others, so that the names of
           entities that appear later are not used.

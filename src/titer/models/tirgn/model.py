@@ -55,8 +55,8 @@ class TiRGN(REGCN):
         $$
         \begin{aligned}
         P_l &= \mathrm{softmax}\big(\mathrm{ConvTransE}_l(\tanh h_s, R_{t-1,r}, \tau_1, \tau_2) \cdot \tanh h_o\big) \\
-        P_g &= \mathrm{softmax}\big(m_o \, \mathrm{ConvTransE}_g(\tanh h_s, R_{t-1,r}, \tau_1, \tau_2) \cdot \tanh h_o
-            \big), \qquad
+        P_g &= \mathrm{softmax}\big(m_o (\mathrm{ConvTransE}_g(\tanh h_s, R_{t-1,r}, \tau_1, \tau_2) \cdot \tanh h_o
+            + b)\big), \qquad
             m_o = \begin{cases} 1 & (s, r, o, t') \text{ for some } t' < t \\ 0 & \text{otherwise} \end{cases} \\
         P(o \mid s, r, t) &= \alpha P_g(o) + (1 - \alpha) P_l(o)
         \end{aligned}
@@ -65,7 +65,7 @@ class TiRGN(REGCN):
         \(h\) and \(R\) evolve as in ``REGCN``, with a GRU instead of its gate (``RecurrentGate``). \(\tau_1\) and
         \(\tau_2\) are the trend and the periodic vector of the query's time, see ``TimeVectors``. The probability of a
         relation between two entities is a mixture of the same form, whose global mode knows all past relations between
-        them. The loss is that of ``REGCN``.
+        them, without \(b\). The loss is that of ``REGCN``.
 
     Reference:
         Li, Sun and Zhao, "TiRGN: Time-Guided Recurrent Graph Network with Local-Global Historical Patterns for Temporal
@@ -74,6 +74,8 @@ class TiRGN(REGCN):
     Differences from the publication:
         The comparison is with the authors' code.
 
+        - The bias \(b\) is learned. It begins at the logarithm of the number of entities, so that one past answer is
+          about as probable as all other entities together. The authors have none.
         - The trend \(\tau_1\) depends on the share of training that has passed and is constant afterwards. The authors'
           grows with the number of time steps without bound.
         - All differences of ``REGCN``.
@@ -90,6 +92,7 @@ class TiRGN(REGCN):
         sizes = (self.num_inputs, self.config.dim, self.config.channels, self.config.dropout)
         self.global_entity_decoder, self.global_relation_decoder = ConvTrans(*sizes), ConvTrans(*sizes)
         self.time_vectors = TimeVectors(self.config.dim)
+        self.past_bias = nn.Parameter(torch.tensor(math.log(max(vocabulary.num_entities, 1))))  # b
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Store the time span of training, and which answers of a query are true at the same time."""
@@ -126,7 +129,7 @@ class TiRGN(REGCN):
         return self._mixture(
             *(
                 mask_unseen(scores, queries, self.vocabulary.num_entities, history)
-                for scores in (local_scores, _only(past, global_scores))
+                for scores in (local_scores, _only(past, global_scores + self.past_bias))
             )
         )
 
