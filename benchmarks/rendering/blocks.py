@@ -64,7 +64,8 @@ def overview(measured: Measurements) -> list[str]:
         "**`path_mixture`**": "path_mixture/{}",
         "`path_mixture`, without reading names": "path_mixture/{}-no-names",
         **{f"`titer`, recipe `{recipe}`": "titer/{}" + ending for recipe, ending in RECIPES.items()},
-        "`xerte`, the best of the nine other published models": "xerte/{}",
+        "`xerte`, the best of the nine other models in the TITer paper": "xerte/{}",
+        **{f"`{model}`": f"{model}/{{}}" for model in ("tlogic", "re_gcn", "tirgn")},
         "`recurrency`": "recurrency/{}",
         "`random_walk`": "random_walk/{}",
     }
