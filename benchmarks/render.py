@@ -16,7 +16,7 @@ from rendering.files import BENCHMARKS, Measurements
 from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 
 ROOT = BENCHMARKS.parent
-DOCUMENTS = ("README.md", "docs/*.md", "benchmarks/*.md")
+DOCUMENTS = ("README.md", "CHANGELOG.md", "docs/*.md", "benchmarks/*.md")
 """Documents that may have blocks of results."""
 
 
