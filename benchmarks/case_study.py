@@ -12,7 +12,7 @@ from typing import Any
 
 import titer
 from titer.errors import TiterError
-from titer.evaluation.published import CASES, Case, Hop
+from titer.evaluation.published import CASES, PublishedCase, PublishedHop
 from titer.files import write_json
 from titer.forecasting.forecast import Answer, Reason
 from titer.forecasting.question import Question
@@ -52,7 +52,7 @@ def main() -> None:
         print(f"{row['subject']} | {row['relation']} | {row['object']} | {row['time']}: rank {row['rank']}, {best}")
 
 
-def explained(forecaster: titer.Forecaster, case: Case) -> dict[str, Any]:
+def explained(forecaster: titer.Forecaster, case: PublishedCase) -> dict[str, Any]:
     """Return the paths to the true answer of a case, and where the path of the paper is among them."""
     train = forecaster.dataset.train
     trained = {forecaster.dataset.vocabulary.entities[i] for i in {*train.subject.tolist(), *train.object.tolist()}}
@@ -71,7 +71,7 @@ def explained(forecaster: titer.Forecaster, case: Case) -> dict[str, Any]:
     }
 
 
-def _answer(forecaster: titer.Forecaster, case: Case) -> Answer | None:
+def _answer(forecaster: titer.Forecaster, case: PublishedCase) -> Answer | None:
     question = Question(case.subject, case.relation, None, case.time)
     try:
         return forecaster.explain(question, case.object, limit=SEARCHED)
@@ -83,7 +83,7 @@ def _steps(reason: Reason) -> list[tuple[str, str, str]]:
     return [(fact.subject, fact.relation, fact.object) for fact in reason.facts]
 
 
-def _step(hop: Hop) -> tuple[str, str, str]:
+def _step(hop: PublishedHop) -> tuple[str, str, str]:
     return hop.subject, hop.relation, hop.object
 
 

@@ -2,7 +2,7 @@
 
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, figure, table
-from titer.evaluation.published import CASES, Case
+from titer.evaluation.published import CASES, PublishedCase
 
 
 def case_table(measured: Measurements) -> list[str]:
@@ -20,7 +20,7 @@ def case_table(measured: Measurements) -> list[str]:
     return table(header, lines if ours else [])
 
 
-def _published(case: Case) -> str:
+def _published(case: PublishedCase) -> str:
     return "; ".join(
         f"{hop.subject}, {hop.relation}, {hop.object}, {hop.time}"
         + (f" (printed as {hop.printed})" if hop.printed else "")

@@ -112,7 +112,7 @@ ROBUSTNESS_DEVIATION = {
 
 
 @dataclass(frozen=True)
-class Hop:
+class PublishedHop:
     """One fact of a path of the case study, in its own direction."""
 
     subject: str
@@ -125,14 +125,14 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Case:
+class PublishedCase:
     """A test query of the case study on ICEWS18 (Table 4), with the path that the paper shows."""
 
     subject: str
     relation: str
     object: str
     time: str
-    path: tuple[Hop, ...]
+    path: tuple[PublishedHop, ...]
     beta: float | None
     """β of the hop to the answer; the paper gives none for the path of two hops."""
 
@@ -144,15 +144,15 @@ _FORCE, _APPEAL = "Use conventional military force", "Make an appeal or request"
 _FIGHT, _VIOLENCE = "fight with small arms and light weapons", "Use unconventional violence"
 
 CASES = (
-    Case(_MILITARY, _FORCE, _CITIZEN, "2018-10-17", (Hop(_MILITARY, _FIGHT, _CITIZEN, "2018-10-16"),), 0.46),
-    Case(_MILITARY, _FORCE, _REBEL, "2018-10-26",
-         (Hop(_REBEL, _VIOLENCE, _MILITARY, "2018-10-19", "Investigate"),), 0.54),
-    Case(_NIGERIA, "Consult", _BUHARI, "2018-10-04",
-         (Hop(_BUHARI, "Make statement", _NIGERIA, "2018-10-01", _APPEAL),), 0.96),
-    Case(_POLICE, "Physically assault", _INDIAN, "2018-10-08",
-         (Hop(_POLICE, "Investigate", _INDIAN, "2018-10-06"),), 0.96),
-    Case(_GOVERNOR, _APPEAL, _IVORIAN, "2018-10-14",
-         (Hop(_GOVERNOR, "Praise or endorse", _MEMBER, "2018-10-12"),
-          Hop(_MEMBER, _APPEAL, _IVORIAN, "2018-09-29")), None),
+    PublishedCase(_MILITARY, _FORCE, _CITIZEN, "2018-10-17", (PublishedHop(_MILITARY, _FIGHT, _CITIZEN, "2018-10-16"),), 0.46),
+    PublishedCase(_MILITARY, _FORCE, _REBEL, "2018-10-26",
+         (PublishedHop(_REBEL, _VIOLENCE, _MILITARY, "2018-10-19", "Investigate"),), 0.54),
+    PublishedCase(_NIGERIA, "Consult", _BUHARI, "2018-10-04",
+         (PublishedHop(_BUHARI, "Make statement", _NIGERIA, "2018-10-01", _APPEAL),), 0.96),
+    PublishedCase(_POLICE, "Physically assault", _INDIAN, "2018-10-08",
+         (PublishedHop(_POLICE, "Investigate", _INDIAN, "2018-10-06"),), 0.96),
+    PublishedCase(_GOVERNOR, _APPEAL, _IVORIAN, "2018-10-14",
+         (PublishedHop(_GOVERNOR, "Praise or endorse", _MEMBER, "2018-10-12"),
+          PublishedHop(_MEMBER, _APPEAL, _IVORIAN, "2018-09-29")), None),
 )  # fmt: skip
 """Table 4."""
