@@ -144,15 +144,16 @@ _FORCE, _APPEAL = "Use conventional military force", "Make an appeal or request"
 _FIGHT, _VIOLENCE = "fight with small arms and light weapons", "Use unconventional violence"
 
 CASES = (
-    PublishedCase(_MILITARY, _FORCE, _CITIZEN, "2018-10-17", (PublishedHop(_MILITARY, _FIGHT, _CITIZEN, "2018-10-16"),), 0.46),
+    PublishedCase(_MILITARY, _FORCE, _CITIZEN, "2018-10-17",
+                  (PublishedHop(_MILITARY, _FIGHT, _CITIZEN, "2018-10-16"),), 0.46),
     PublishedCase(_MILITARY, _FORCE, _REBEL, "2018-10-26",
-         (PublishedHop(_REBEL, _VIOLENCE, _MILITARY, "2018-10-19", "Investigate"),), 0.54),
+                  (PublishedHop(_REBEL, _VIOLENCE, _MILITARY, "2018-10-19", "Investigate"),), 0.54),
     PublishedCase(_NIGERIA, "Consult", _BUHARI, "2018-10-04",
-         (PublishedHop(_BUHARI, "Make statement", _NIGERIA, "2018-10-01", _APPEAL),), 0.96),
+                  (PublishedHop(_BUHARI, "Make statement", _NIGERIA, "2018-10-01", _APPEAL),), 0.96),
     PublishedCase(_POLICE, "Physically assault", _INDIAN, "2018-10-08",
-         (PublishedHop(_POLICE, "Investigate", _INDIAN, "2018-10-06"),), 0.96),
+                  (PublishedHop(_POLICE, "Investigate", _INDIAN, "2018-10-06"),), 0.96),
     PublishedCase(_GOVERNOR, _APPEAL, _IVORIAN, "2018-10-14",
-         (PublishedHop(_GOVERNOR, "Praise or endorse", _MEMBER, "2018-10-12"),
-          PublishedHop(_MEMBER, _APPEAL, _IVORIAN, "2018-09-29")), None),
+                  (PublishedHop(_GOVERNOR, "Praise or endorse", _MEMBER, "2018-10-12"),
+                   PublishedHop(_MEMBER, _APPEAL, _IVORIAN, "2018-09-29")), None),
 )  # fmt: skip
 """Table 4."""
