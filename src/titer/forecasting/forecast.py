@@ -42,11 +42,19 @@ class PastFact:
     """The fact as a sentence."""
     reversed: bool = False
     """Whether the path that the fact is part of leads from its object to its subject."""
+    numbers: dict[str, float] = field(default_factory=dict, hash=False)
+    """What the model computed for this hop of the path, by name, such as its probability. Empty if nothing."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def words(self) -> str:
+        """The sentence, and the numbers of the hop if there are any."""
+        shown = ", ".join(f"{name} {value:.2g}" for name, value in self.numbers.items())
+        return f"{self.sentence} ({shown})" if shown else self.sentence
 
     @property
     def line(self) -> str:
@@ -65,7 +73,7 @@ class PastFact:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary for JSON."""
-        return dict(vars(self))
+        return {**vars(self), "numbers": dict(self.numbers)}
 
 
 @dataclass(frozen=True)
@@ -82,12 +90,12 @@ class Reason:
     count: int = 1
     """Number of paths that differ only in their dates. ``facts`` is the latest, ``share`` is the sum over all."""
     text: str = field(init=False, default="")
-    """The evidence in words."""
+    """The evidence in words, with the numbers of its facts."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
     def __post_init__(self) -> None:
-        words = "; then ".join(str(fact) for fact in self.facts) or self.note
+        words = "; then ".join(fact.words for fact in self.facts) or self.note
         if self.count > 1:
             words += f", the latest of {self.count:,} such {'facts' if len(self.facts) == 1 else 'paths'}"
         if self.facts and self.note:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 NUM_ROWS = 1 << 14
 """Rows in a batch, unless a single question has more answers."""
-FACT = pa.struct([(name, pa.string()) for name in ("subject", "relation", "object", "time")])
+NUMBERS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.float64())]))
+FACT = pa.struct([*((name, pa.string()) for name in ("subject", "relation", "object", "time")), ("numbers", NUMBERS)])
 EVIDENCE = pa.list_(
     pa.struct([("share", pa.float64()), ("count", pa.int64()), ("text", pa.string()), ("facts", pa.list_(FACT))])
 )
@@ -105,5 +106,11 @@ def _rows(number: int, result: Forecast | Unanswered) -> Iterator[tuple[Any, ...
 
 
 def _evidence(reason: Reason) -> dict[str, Any]:
-    facts = [{name: getattr(fact, name) for name in ("subject", "relation", "object", "time")} for fact in reason.facts]
+    facts = [
+        {
+            **{name: getattr(fact, name) for name in ("subject", "relation", "object", "time")},
+            "numbers": [{"name": name, "value": value} for name, value in fact.numbers.items()],
+        }
+        for fact in reason.facts
+    ]
     return {"share": reason.share, "count": reason.count, "text": str(reason), "facts": facts}
