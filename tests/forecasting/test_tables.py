@@ -52,7 +52,8 @@ def test_a_table_has_a_row_for_every_answer_and_one_for_every_failure(results: l
     assert (rows[7]["no_history"], rows[7]["answer"]) == (True, None)
     assert "no earlier fact" in rows[7]["error"]
     assert rows[8]["subject"] == 'say "hi", <b>'
-    assert first.to_table().to_pylist() == rows[:3]
+    of_one = [{key: value for key, value in row.items() if key not in ("question", "error")} for row in rows[:3]]
+    assert first.to_table().to_pylist() == of_one
 
 
 def test_batches_are_parts_of_the_table(results: list[Forecast | Unanswered]):

@@ -110,7 +110,7 @@ class Reason:
         return {**vars(self), "facts": [fact.to_dict() for fact in self.facts]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """One candidate answer to a question."""
 
@@ -127,12 +127,15 @@ class Answer:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
+    def __repr__(self) -> str:
+        return f"Answer({self.rank}, {self.entity!r}, probability={self.probability:.4g}, reasons={len(self.reasons)})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary for JSON."""
         return {**vars(self), "reasons": [reason.to_dict() for reason in self.reasons]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """The answers to one question, best first."""
 
@@ -169,6 +172,10 @@ class Forecast:
         """The entity that the question names."""
         return self.subject or self.object or ""
 
+    def __repr__(self) -> str:
+        best = f", best={self.answers[0].entity!r}" if self.answers else ""
+        return f"Forecast({self.question!r}, answers={len(self.answers)}{best})"
+
     def __str__(self) -> str:
         from titer.forecasting.wording.render import as_text
 
@@ -190,19 +197,20 @@ class Forecast:
         """
         from titer.forecasting.tables import to_table
 
-        return to_table([self])
+        # A single forecast needs no number, and has no error.
+        return to_table([self]).drop_columns(["question", "error"])
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a pandas data frame with one row for every answer.
+        """Return ``to_table`` as a pandas data frame.
 
         See ``titer.forecasting.tables.to_pandas`` for many forecasts in one data frame.
 
         Raises:
             MissingPackageError: pandas is not installed.
         """
-        from titer.forecasting.tables import to_pandas
+        from titer.forecasting.tables import as_pandas
 
-        return to_pandas([self])
+        return as_pandas(self.to_table())
 
     def plot(self, rank: int = 1) -> "Picture":
         """Draw the evidence for one answer on a time line.

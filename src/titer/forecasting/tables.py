@@ -62,11 +62,23 @@ def to_pandas(results: Iterable[Forecast | Unanswered]) -> "pd.DataFrame":
     Raises:
         MissingPackageError: pandas is not installed.
     """
+    return as_pandas(to_table(results))
+
+
+def as_pandas(table: pa.Table) -> "pd.DataFrame":
+    """Return a table as a pandas data frame.
+
+    Args:
+        table: The table.
+
+    Raises:
+        MissingPackageError: pandas is not installed.
+    """
     try:
         import_module("pandas")
     except ImportError:
         raise MissingPackageError("data frames need pandas, which is not installed; run: pip install pandas") from None
-    return to_table(results).to_pandas()
+    return table.to_pandas()
 
 
 def record_batches(results: Iterable[Forecast | Unanswered], num_rows: int = NUM_ROWS) -> Iterator[pa.RecordBatch]:
