@@ -11,6 +11,7 @@ from titer.cli.import_data import import_data
 from titer.cli.options import JsonOption, examples
 from titer.cli.screen import say, say_json, say_table, spark
 from titer.errors import DataError
+from titer.suggestions import hint
 
 if TYPE_CHECKING:
     from titer.data.dataset import Dataset
@@ -61,7 +62,7 @@ def download(
 
     benchmark = benchmark_named(name)
     if benchmark is None:
-        raise DataError(f"unknown benchmark {name!r}; choose from {', '.join(BENCHMARKS)}")
+        raise DataError(f"unknown benchmark {name!r}{hint(name, list(BENCHMARKS))}")
     say(f"{benchmark.name} is in {downloads.download(benchmark, mirror=mirror, folder=folder)}")
 
 

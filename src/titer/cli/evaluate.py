@@ -9,6 +9,7 @@ import typer
 from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
+from titer.suggestions import hint
 
 if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation
@@ -116,8 +117,8 @@ def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":
         try:
             changes[name] = kinds[name](value)
         except ValueError:
-            known = ", ".join(option.value for option in kinds[name])
-            raise ConfigError(f"--{name} must be one of {known}, not {value!r}") from None
+            known = [option.value for option in kinds[name]]
+            raise ConfigError(f"unknown --{name} {value!r}{hint(value, known)}") from None
     return replace(convention(convention_name or "realistic"), **changes)
 
 
