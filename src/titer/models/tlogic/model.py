@@ -148,10 +148,8 @@ class TLogic(Model):
             chosen = (supports.candidate == answer).nonzero()[:, 0]
             weights.update(zip(supports.rule[chosen].tolist(), supports.weight[chosen].tolist(), strict=True))
         if not weights:
-            is_candidate = (
-                int(application.num_candidates) == 0 and float(history.popularity.share(query)[0, answer]) > 0
-            )
-            return [Evidence((), 1.0, FALLBACK)] if is_candidate else []
+            reached = float(self._fallback(application, query, history)[0, answer]) > 0
+            return [Evidence((), 1.0, FALLBACK)] if reached else []
         total = sum(weights.values())
         rules = torch.tensor(list(weights), device=self.device)
         found: list[Evidence] = []
