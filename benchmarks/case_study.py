@@ -16,7 +16,7 @@ from titer.errors import TiterError
 from titer.files import write_json
 from titer.forecasting.forecast import Answer, Reason
 from titer.forecasting.question import Question
-from titer.runs.reproduce import versions
+from titer.runs.provenance import provenance
 from titer.runs.run import Run
 
 RESULT = Path(__file__).parent / "case_study.json"
@@ -98,7 +98,7 @@ def main() -> None:
         "command": f"python benchmarks/case_study.py {arguments.run}",
         "config": run.config.to_dict(),
         "dataset": {"name": run.dataset.name, "checksum": run.dataset.checksum},
-        "versions": versions(),
+        **provenance(forecaster.model.device),
     }
     write_json(arguments.out, {**about, "cases": rows})
     for row in rows:

@@ -101,7 +101,7 @@ def test_unknown_configurations_are_rejected_by_name(tmp_path: Path):
     for name in ("titer/icews15", "../secrets", "titer"):
         with pytest.raises(TiterError, match="unknown configuration"):
             titer("reproduce", name, "--out", tmp_path / "run")
-    with pytest.raises(TiterError, match=r"\nDid you mean: .*titer/icews14"):
+    with pytest.raises(TiterError, match=r"; did you mean .*'titer/icews14'"):
         titer("size", "titer/icews15")
 
 

@@ -50,6 +50,7 @@ def reproduce(
     words = ["titer", "reproduce", name.lower(), "--seed", str(seed)]
     words += [word for change in changes for word in ("--set", change)]
     words += ["--label", label] if label != name.lower() else []
+    words += ["--configs", str(configs)] if configs is not None else []
     words += ["--split", split.value] if split is not Split.test else []
     note(f"reproducing {label} with seed {seed}")
     _, found, row = run_it(

@@ -30,7 +30,8 @@ def size(
     from titer.data.load import load_dataset
     from titer.evaluation.size import BATCH_SIZE, Size
     from titer.models.registry import model_class
-    from titer.runs.reproduce import dataset_of, find_configuration, versions
+    from titer.runs.provenance import versions
+    from titer.runs.reproduce import dataset_of, find_configuration
     from titer.runs.run import Run
     from titer.training.config import Config
 

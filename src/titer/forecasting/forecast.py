@@ -83,7 +83,8 @@ class Reason:
     facts: tuple[PastFact, ...]
     """The facts of the path, from the question's entity to the answer; empty where there is none."""
     share: float
-    """Share of the answer's score, between 0 and 1."""
+    """Share of the answer's weight before calibration, between 0 and 1. It is not the effect of the facts on the
+    probability, which a what-if measures."""
     note: str = ""
     """What accounts for the share where there is no path."""
     count: int = 1
@@ -248,7 +249,7 @@ class Unanswered:
             error: The error; available later as ``exception``.
         """
         time = None if question.at is None else str(question.at)
-        line = str(error).replace("\n", ". ", 1).replace("\n", " ")
+        line = " ".join(part.strip() for part in str(error).splitlines())
         suggestions = tuple(getattr(error, "suggestions", ()))
         result = cls(question.subject, question.relation, question.object, time, line, suggestions)
         # Not a field, since an exception is not a plain value.

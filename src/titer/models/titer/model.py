@@ -131,6 +131,7 @@ class TITer(TracksTrainedEntities):
 
     name = "titer"
     Config = TITerConfig
+    evaluation_settings = frozenset({"beam_size", "inductive_mean", "mu"})
     has_static_shapes = True
     config: TITerConfig
 
