@@ -3,16 +3,16 @@
     python benchmarks/case_study.py RUN
 
 writes ``benchmarks/case_study.json``: for each query the rank of the true answer, and the strongest paths to it with
-the probability π and the weight β of every hop. ``python benchmarks/recipes_page.py`` renders it into a document.
+the probability π and the weight β of every hop. ``python benchmarks/render.py`` renders it.
 """
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import titer
 from titer.errors import TiterError
+from titer.evaluation.published import CASES, PublishedCase, PublishedHop
 from titer.files import write_json
 from titer.forecasting.forecast import Answer, Reason
 from titer.forecasting.question import Question
@@ -24,60 +24,6 @@ MAX_PATHS = 3
 """Paths that are kept of each query, besides that of the paper."""
 SEARCHED = 100
 """Paths among which that of the paper is looked for."""
-
-
-@dataclass(frozen=True)
-class Hop:
-    """One fact of a path in the paper, in its own direction."""
-
-    subject: str
-    relation: str
-    object: str
-    time: str
-    printed: str = ""
-    """The relation that the paper prints, if it is another. The ids of both differ by one, and only facts that a path
-    uses against their direction are affected: there the released code has one more id before the inverse relations."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A test query of the paper, the path that the paper shows, and β of it."""
-
-    subject: str
-    relation: str
-    object: str
-    time: str
-    path: tuple[Hop, ...]
-    beta: float | None
-
-    @property
-    def question(self) -> Question:
-        """The query as a question for its object."""
-        return Question(self.subject, self.relation, None, self.time)
-
-
-MILITARY, CITIZEN, REBEL = (f"{who} (Comoros)" for who in ("Military", "Citizen", "Armed Rebel"))
-GOVERNOR, MEMBER, IVORIAN = (f"{who} (Cote d'Ivoire)" for who in ("Governor", "Party Member", "Citizen"))
-POLICE, INDIAN, NIGERIA, BUHARI = "Police (India)", "Citizen (India)", "Nigeria", "Muhammadu Buhari"
-ATTACK, APPEAL, ASSAULT = "Use conventional military force", "Make an appeal or request", "Physically assault"
-FIGHT, VIOLENCE = "fight with small arms and light weapons", "Use unconventional violence"
-CASES = (
-    Case(MILITARY, ATTACK, CITIZEN, "2018-10-17", (Hop(MILITARY, FIGHT, CITIZEN, "2018-10-16"),), 0.46),
-    Case(MILITARY, ATTACK, REBEL, "2018-10-26", (Hop(REBEL, VIOLENCE, MILITARY, "2018-10-19", "Investigate"),), 0.54),
-    Case(
-        NIGERIA, "Consult", BUHARI, "2018-10-04", (Hop(BUHARI, "Make statement", NIGERIA, "2018-10-01", APPEAL),), 0.96
-    ),
-    Case(POLICE, ASSAULT, INDIAN, "2018-10-08", (Hop(POLICE, "Investigate", INDIAN, "2018-10-06"),), 0.96),
-    Case(
-        GOVERNOR,
-        APPEAL,
-        IVORIAN,
-        "2018-10-14",
-        (Hop(GOVERNOR, "Praise or endorse", MEMBER, "2018-10-12"), Hop(MEMBER, APPEAL, IVORIAN, "2018-09-29")),
-        None,
-    ),
-)
-"""Table 4 of the paper."""
 
 
 def main() -> None:
@@ -106,7 +52,7 @@ def main() -> None:
         print(f"{row['subject']} | {row['relation']} | {row['object']} | {row['time']}: rank {row['rank']}, {best}")
 
 
-def explained(forecaster: titer.Forecaster, case: Case) -> dict[str, Any]:
+def explained(forecaster: titer.Forecaster, case: PublishedCase) -> dict[str, Any]:
     """Return the paths to the true answer of a case, and where the path of the paper is among them."""
     train = forecaster.dataset.train
     trained = {forecaster.dataset.vocabulary.entities[i] for i in {*train.subject.tolist(), *train.object.tolist()}}
@@ -125,9 +71,10 @@ def explained(forecaster: titer.Forecaster, case: Case) -> dict[str, Any]:
     }
 
 
-def _answer(forecaster: titer.Forecaster, case: Case) -> Answer | None:
+def _answer(forecaster: titer.Forecaster, case: PublishedCase) -> Answer | None:
+    question = Question(case.subject, case.relation, None, case.time)
     try:
-        return forecaster.explain(case.question, case.object, limit=SEARCHED)
+        return forecaster.explain(question, case.object, limit=SEARCHED)
     except TiterError:  # no path reaches the answer; other errors were raised by the same question before
         return None
 
@@ -136,7 +83,7 @@ def _steps(reason: Reason) -> list[tuple[str, str, str]]:
     return [(fact.subject, fact.relation, fact.object) for fact in reason.facts]
 
 
-def _step(hop: Hop) -> tuple[str, str, str]:
+def _step(hop: PublishedHop) -> tuple[str, str, str]:
     return hop.subject, hop.relation, hop.object
 
 

@@ -86,7 +86,7 @@ class Reason:
     """Share of the answer's weight before calibration, between 0 and 1. It is not the effect of the facts on the
     probability, which a what-if measures."""
     note: str = ""
-    """What accounts for the share where there is no path."""
+    """What accounts for the share where there is no path; with a path, the rule that it follows, if there is one."""
     count: int = 1
     """Number of paths that differ only in their dates. ``facts`` is the latest, ``share`` is the sum over all."""
     text: str = field(init=False, default="")
@@ -98,6 +98,8 @@ class Reason:
         words = "; then ".join(fact.words for fact in self.facts) or self.note
         if self.count > 1:
             words += f", the latest of {self.count:,} such {'facts' if len(self.facts) == 1 else 'paths'}"
+        if self.facts and self.note:
+            words += f" (rule: {self.note})"
         object.__setattr__(self, "text", words)
 
     def __str__(self) -> str:

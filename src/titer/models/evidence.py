@@ -49,7 +49,7 @@ class Evidence:
         path: The hops from the subject of the query to the answer, each of a fact before the time of the query. Empty
             if the share does not come from a path.
         share: Share of the answer's weight, before the temperature is applied, between 0 and 1; see ``Model.explain``.
-        note: Where the share comes from, if there is no path; otherwise empty.
+        note: Where the share comes from, if there is no path; with a path, the rule that it follows, if there is one.
         numbers: For each hop, what the model computed for it, by name (for example its probability). Empty if the model
             has nothing to report. Forecasts show them in text, JSON and pages.
         count: Number of paths that this evidence represents. They differ in their times only, and ``path`` is the
