@@ -121,9 +121,9 @@ class Predictor:
         value, probability = float(scored.scores[0, entity]), float(scored.probabilities[0, entity])
         return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
 
-    def describe(self, edge: Edge, asked: int) -> PastFact:
-        """Return a fact in words, as seen from the time of a question."""
-        return past_fact(edge, asked, self.vocabulary, self.axis)
+    def describe(self, edge: Edge, asked: int, numbers: dict[str, float] | None = None) -> PastFact:
+        """Return a fact in words, as seen from the time of a question, with a model's numbers for it."""
+        return past_fact(edge, asked, self.vocabulary, self.axis, numbers)
 
     def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
         vocabulary, (subject, relation, time) = self.vocabulary, question
@@ -149,6 +149,11 @@ class Predictor:
             return (Reason((), 1.0, relation_share(share, num_facts)),)
         asked = int(query.time)
         return tuple(
-            Reason(tuple(self.describe(edge, asked) for edge in item.path), item.share, item.note, item.count)
+            Reason(
+                tuple(self.describe(edge, asked, numbers) for edge, numbers in item.hops),
+                item.share,
+                item.note,
+                item.count,
+            )
             for item in grouped_evidence(self.model, query, entity, self.history, limit)
         )

@@ -8,7 +8,9 @@ from titer.graph.history import History
 from titer.models.evidence import Edge
 
 
-def past_fact(edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis) -> PastFact:
+def past_fact(
+    edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis, numbers: dict[str, float] | None = None
+) -> PastFact:
     """Return the fact that a path walks along, in words.
 
     Args:
@@ -16,6 +18,7 @@ def past_fact(edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis) ->
         asked: The time step of the question.
         vocabulary: The names of entities and relations.
         axis: The calendar of the time steps.
+        numbers: What a model computed for this hop of the path, by name.
     """
     fact = edge.forward(vocabulary)
     names = vocabulary.entities[fact.subject], vocabulary.relations[fact.relation], vocabulary.entities[fact.object]
@@ -28,6 +31,7 @@ def past_fact(edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis) ->
         age=asked - fact.time,
         sentence=f"{sentence(*names)} {axis.when(fact.time)}, {ago} before",
         reversed=bool(vocabulary.is_inverse(edge.relation)),
+        numbers=dict(numbers or {}),
     )
 
 
