@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from titer.cli.import_data import report_rejections
 from titer.cli.options import (
     BadRows,
     BadRowsOption,
@@ -46,7 +47,7 @@ def add(
     column: ColumnOption = None,
     names: NamesOption = None,
     delimiter: DelimiterOption = None,
-    encoding: EncodingOption = "utf-8",
+    encoding: EncodingOption = None,
     date_format: DateFormatOption = None,
     earliest: Annotated[
         str | None, typer.Option(metavar="DATE", help="First date to keep; earlier parts of intervals are dropped.")
@@ -145,8 +146,7 @@ def _show(result: "AddedFile", run: Path) -> None:
     for count, what in ((result.num_blank, "blank rows"), (result.num_outside, "rows outside the given dates")):
         if count:
             note(f"skipped {count:,} {what}")
-    if result.rejected_file is not None:
-        note(f"skipped {len(result.rejections):,} invalid rows, written with the reasons to {result.rejected_file}")
+    report_rejections(result.rejections, result.rejected_file)
     what = "fact" if added.num_added == 1 else "facts"
     say(f"{run}: {added.num_added:,} {what} added" + (f", {added.num_known:,} already known" * bool(added.num_known)))
     if added.num_backfilled:

@@ -7,8 +7,12 @@ from pathlib import Path
 
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import is_stored_dataset, save_dataset
+from titer.data.detection.proposal import ProposalError, propose
 from titer.data.facts import Facts
-from titer.data.readers.benchmark import read_benchmark
+from titer.data.import_checks import MAX_EXPANDED, check_table
+from titer.data.readers.benchmark import is_benchmark_folder, read_benchmark
+from titer.data.readers.inputs import default_name, open_inputs
+from titer.data.readers.merging import MergedName
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import TableOptions, read_tables
 from titer.data.split import Splits, split_by_fraction, split_by_time
@@ -31,12 +35,13 @@ class SplitOptions:
     test_from: str | None = None
     """First date of the test split."""
 
-    def split(self, facts: Facts, axis: TimeAxis) -> Splits:
-        """Return the training, validation and test facts."""
+    def split(self, facts: Facts, axis: TimeAxis, options: TableOptions | None = None) -> Splits:
+        """Return the training, validation and test facts; dates may be written as in the files."""
         if (self.valid_from is None) != (self.test_from is None):
             raise DataError("give the first dates of both valid and test, or of neither")
         if self.valid_from is not None and self.test_from is not None:
-            return split_by_time(facts, axis.step(self.valid_from), axis.step(self.test_from))
+            date = (options or TableOptions()).date
+            return split_by_time(facts, axis.step(date(self.valid_from)), axis.step(date(self.test_from)))
         return split_by_fraction(facts, self.fractions)
 
 
@@ -51,6 +56,10 @@ class Imported:
     """Number of rows outside the dates to keep."""
     rejections: Rejections = field(default_factory=Rejections)
     """Rows that could not be read."""
+    merged: list[MergedName] = field(default_factory=list)
+    """Names with several spellings that were joined."""
+    warnings: list[str] = field(default_factory=list)
+    """What may be wrong with the dataset, with the options to change it."""
     rejected_file: Path | None = None
     """The file with the rejected rows, if one was written."""
 
@@ -61,41 +70,54 @@ def import_dataset(
     *,
     name: str | None = None,
     columns: Mapping[str, str] | None = None,
+    constants: Mapping[str, str] | None = None,
     names: Sequence[str] | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     unit: TimeUnit | str | None = None,
     date_format: str | None = None,
+    pivot_year: int | None = None,
     earliest: str | None = None,
     latest: str | None = None,
+    missing: Sequence[str] = (),
+    merge_names: bool = False,
     split: tuple[float, float, float] = FRACTIONS,
     valid_from: str | None = None,
     test_from: str | None = None,
     skip_bad_rows: bool = False,
     rejected_file: str | Path | None = None,
     overwrite: bool = False,
+    accept: bool = False,
 ) -> Dataset:
     """Import files with dated facts as a dataset.
 
-    CSV, TSV, Parquet, Feather and JSON lines are read. A file has the columns subject, relation, object and time, or
-    start and end instead of time for facts that last.
+    CSV, TSV, Parquet, Feather, JSON lines and Excel are read. A file has the columns subject, relation, object and
+    time, or start and end instead of time for facts that last. If it has other columns, or dates that are not ISO
+    dates, the error proposes options that read it, and ``accept=True`` uses them.
 
     Example:
         >>> dataset = import_dataset("events.csv", columns={"subject": "who", "time": "when"}, unit="week")
 
     Args:
-        files: One or several files with the same columns, or one folder in the benchmark format.
+        files: One or several files with the same columns, folders or ``.zip`` archives of such files, patterns such as
+            ``data/*.csv``, ``"-"`` for standard input, or one folder in the benchmark format.
         out: A folder to save the dataset in. Without it, the dataset is only in memory.
         name: The name of the dataset; by default the name of ``out`` or of the first file.
         columns: The column for each part of a fact (subject, relation, object, time, start, end) if its name differs.
+            ``"a+b"`` joins two columns with a space, and ``"a|b"`` uses ``b`` where ``a`` has no value.
+        constants: Parts of a fact that are the same in all rows, such as ``{"relation": "acquired"}``.
         names: Column names of text files without a header row.
         delimiter: What separates the fields of text files; by default a comma for .csv, a tab for .tsv and .txt.
-        encoding: The encoding of text files.
-        unit: The length of one time step: hour, day, week, month, year or integer; by default the precision of the
-            first date.
-        date_format: The format of dates for ``strptime``, such as ``%d.%m.%Y``, if they are not ISO dates.
+        encoding: The encoding of text files; by default UTF-8.
+        unit: The length of one time step: hour, day, week, month, quarter, year or integer; by default the precision
+            of the first date.
+        date_format: The format of dates for ``strptime``, such as ``%d.%m.%Y``, if they are not ISO dates; ``unix`` or
+            ``unix_ms`` for seconds or milliseconds since 1970.
+        pivot_year: The latest year that a two-digit year can mean; by default 2068.
         earliest: The first date to keep. An unknown start is set to it.
         latest: The last date to keep. An unknown end is set to it.
+        missing: Words that mean that there is no value, such as ``["NA", "null"]``.
+        merge_names: Join names that differ only in capitalisation and spaces. The most frequent spelling is kept.
         split: The shares of the training, validation and test splits. A time step is never split.
         valid_from: The first date of the validation split; used with ``test_from``, instead of ``split``.
         test_from: The first date of the test split.
@@ -103,6 +125,7 @@ def import_dataset(
         rejected_file: A CSV file for the skipped rows and their reasons; by default ``OUT.rejected.csv`` with ``out``,
             and none without.
         overwrite: Replace ``out`` and ``rejected_file`` if they exist.
+        accept: Use the options that were detected, and accept times that look wrong, instead of raising an error.
 
     Returns:
         The dataset.
@@ -110,16 +133,20 @@ def import_dataset(
     Raises:
         DataError: If a row, a file or an option cannot be used, or ``out`` exists.
     """
-    paths = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
+    paths = [files] if isinstance(files, str | Path) else list(files)
     options = TableOptions(
         columns=dict(columns or {}),
+        constants=dict(constants or {}),
         names=list(names) if names is not None else None,
         delimiter=delimiter,
         encoding=encoding,
         unit=_unit(unit),
         date_format=date_format,
+        pivot_year=pivot_year,
         earliest=earliest,
         latest=latest,
+        missing=list(missing),
+        merge_names=merge_names,
     )
     imported = import_files(
         paths,
@@ -130,16 +157,19 @@ def import_dataset(
         skip_bad_rows=skip_bad_rows,
         rejected_file=Path(rejected_file) if rejected_file is not None else None,
         overwrite=overwrite,
+        accept=accept,
     )
     if imported.rejections:
         listed = f"see {imported.rejected_file}; first" if imported.rejected_file else "first"
         first = imported.rejections.problems[0]
         warnings.warn(f"rows skipped: {len(imported.rejections):,}; {listed}: {first}", stacklevel=2)
+    for warning in imported.warnings:
+        warnings.warn(warning, stacklevel=2)
     return imported.dataset
 
 
 def import_files(
-    files: list[Path],
+    files: Sequence[str | Path],
     out: Path | None,
     *,
     name: str | None = None,
@@ -148,29 +178,47 @@ def import_files(
     skip_bad_rows: bool = False,
     rejected_file: Path | None = None,
     overwrite: bool = False,
+    accept: bool = False,
 ) -> Imported:
     """Import files, and report which rows were left out.
 
     The dataset is saved in ``out`` only if everything could be read, or bad rows are skipped. Skipped rows are then
     written to ``rejected_file`` (by default beside ``out``) with their reasons.
+
+    Raises:
+        ProposalError: If the options do not describe the files, but others do, and ``accept`` is not set.
+        DataError: If the files cannot be imported.
     """
     if not files:
         raise DataError("no files to import")
-    _check_targets(files, out, rejected_file, overwrite=overwrite)
+    options, splits = options or TableOptions(), splits or SplitOptions()
     rejections = Rejections(skip=skip_bad_rows)
-    num_outside = 0
-    if len(files) == 1 and files[0].is_dir():
-        if (options or TableOptions()) != TableOptions() or (splits or SplitOptions()) != SplitOptions():
-            raise DataError(f"{files[0]} is a folder with its own splits and ids; options for tables do not apply")
-        dataset = read_benchmark(files[0], rejections, name)
-    else:
-        table = read_tables(files, options or TableOptions(), rejections)
-        parts = (splits or SplitOptions()).split(table.facts, table.axis)
-        default_name = out.resolve().name if out is not None else files[0].name.partition(".")[0]
-        dataset = Dataset(name or default_name, table.vocabulary, table.axis, *parts)
-        num_outside = table.num_outside
-    rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
-    return Imported(dataset, rejections.num_blank, num_outside, rejections, rejected)
+    if len(files) == 1 and is_benchmark_folder(folder := Path(files[0])):
+        if options != TableOptions() or splits != SplitOptions():
+            raise DataError(f"{folder} is a folder with its own splits and ids; options for tables do not apply")
+        rejected_file = _check_targets([folder], out, rejected_file, overwrite=overwrite)
+        dataset = read_benchmark(folder, rejections, name)
+        rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
+        return Imported(dataset, rejections.num_blank, 0, rejections, rejected_file=rejected)
+    with open_inputs(files) as inputs:
+        rejected_file = _check_targets([file.path for file in inputs], out, rejected_file, overwrite=overwrite)
+        limit = None if accept else MAX_EXPANDED
+        try:
+            table = read_tables(inputs, options, rejections, max_facts=limit)
+        except DataError as error:
+            proposal = propose(inputs, options)
+            if proposal is None:
+                raise
+            if not accept:
+                raise ProposalError(error, proposal) from error
+            options, rejections = proposal.options, Rejections(skip=skip_bad_rows)
+            table = read_tables(inputs, options, rejections, max_facts=limit)
+        name = name or (out.resolve().name if out is not None else default_name(files))
+        dataset = Dataset(name, table.vocabulary, table.axis, *splits.split(table.facts, table.axis, options))
+        found = check_table(table, options, accept=accept)
+        rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
+        merged = table.merged if options.merge_names else []
+        return Imported(dataset, rejections.num_blank, table.num_outside, rejections, merged, found, rejected)
 
 
 def _unit(unit: TimeUnit | str | None) -> TimeUnit | None:
@@ -182,26 +230,32 @@ def _unit(unit: TimeUnit | str | None) -> TimeUnit | None:
         raise DataError(f"unknown time unit {unit!r}; {hint or 'known: ' + ', '.join(known)}") from None
 
 
-def _check_targets(files: list[Path], out: Path | None, rejected_file: Path | None, *, overwrite: bool) -> None:
-    """Raise an error if writing would destroy a file that is not to be overwritten."""
+def _check_targets(inputs: list[Path], out: Path | None, rejected_file: Path | None, *, overwrite: bool) -> Path | None:
+    """Raise an error if writing would destroy a file; return the file for rejected rows."""
     if out is not None and out.exists():
         if not overwrite:
             raise DataError(f"{out} already exists; choose another path or pass overwrite")
         if not is_stored_dataset(out):
             raise DataError(f"{out} is not a dataset folder; only a dataset folder can be overwritten")
+    taken = {path.resolve() for path in (*inputs, *([out] if out is not None else []))}
     if rejected_file is not None:
         if rejected_file.is_dir() or (rejected_file.exists() and not overwrite):
             raise DataError(f"{rejected_file} already exists; choose another path for rejected rows")
-        if rejected_file.resolve() in {path.resolve() for path in (*files, *([out] if out is not None else []))}:
+        if rejected_file.resolve() in taken:
             raise DataError(f"{rejected_file} cannot be the file for rejected rows: it is an input or the output")
+        return rejected_file
+    if out is None:
+        return None
+    default = out.with_name(f"{out.name}.rejected.csv")
+    if default.resolve() in taken:  # repaired rows are imported again; those that are still wrong go to another file
+        default = out.with_name(f"{out.name}.rejected-again.csv")
+    return default
 
 
 def _save(
     dataset: Dataset, out: Path | None, rejections: Rejections, rejected_file: Path | None, *, overwrite: bool
 ) -> Path | None:
     """Save the dataset and the rejected rows; return the file with the rejected rows, if there is one."""
-    if rejected_file is None and out is not None:
-        rejected_file = out.with_name(f"{out.name}.rejected.csv")
     if not rejections or rejected_file is None:
         if out is not None:
             save_dataset(dataset, out, overwrite=overwrite)

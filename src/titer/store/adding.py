@@ -142,6 +142,7 @@ def _add(store: FactStore, rows: list[_RowFact], name: str, rejections: Rejectio
         except RefusedFactsError as refused:
             problems = _problems(refused, rows, name)
             rejections.add(problems)
+            rejections.check()
             bad = {problem.row for problem in problems}
             rows = [one for one in rows if one.row not in bad]
 
