@@ -37,6 +37,8 @@ EXAMPLES = (
     "titer data import events.tsv --out data/events --column subject=Actor1 --column time=Date",
     "titer data import deals.csv --out data/deals --constant relation=acquired",
     "titer data import acled.csv --out data/acled --column 'object=ACTOR2|COUNTRY' --bad-rows skip",
+    "titer data import 20150218.export.CSV.zip --out data/gdelt --format gdelt --bad-rows skip",
+    "titer data import sqlite:///crm.db --query 'SELECT * FROM visits' --out data/visits --yes",
     "titer data import spans.parquet --out data/spans --unit year --split 0.7,0.1,0.2",
 )
 MUCH = 0.1
@@ -56,6 +58,19 @@ class Unit(StrEnum):
     integer = "integer"
 
 
+class Format(StrEnum):
+    """The names of ``FORMATS``, repeated here for the same reason."""
+
+    gdelt = "gdelt"
+    icews = "icews"
+    polecat = "polecat"
+    acled = "acled"
+    wikidata = "wikidata"
+    tgb = "tgb"
+    graphiti = "graphiti"
+    neo4j = "neo4j"
+
+
 def import_data(
     files: Annotated[
         list[str],
@@ -69,6 +84,13 @@ def import_data(
     name: Annotated[str | None, typer.Option(help="Name of the dataset (default: that of the folder).")] = None,
     column: ColumnOption = None,
     constant: ConstantOption = None,
+    format: Annotated[
+        Format | None, typer.Option(help="Source of the files, which says where the parts of a fact are.")
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(metavar="SQL", help="Query to read from a database; FILE is its URL, such as sqlite:///my.db."),
+    ] = None,
     names: NamesOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
@@ -133,6 +155,7 @@ def import_data(
             rejected_file=rejected,
             overwrite=overwrite,
             accept=accept,
+            query=query,
         )
 
     options = table_options(
@@ -140,6 +163,7 @@ def import_data(
         names,
         delimiter,
         constant=constant,
+        format=str(format) if format else None,
         missing=missing,
         encoding=encoding,
         unit=TimeUnit(unit) if unit else None,
@@ -152,6 +176,7 @@ def import_data(
     others: dict[str, str | Path | None] = {
         "--out": out,
         "--name": name,
+        "--query": query,
         "--split": split if split != "0.8,0.1,0.1" else None,
         "--valid-from": valid_from,
         "--test-from": test_from,

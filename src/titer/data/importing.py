@@ -71,6 +71,8 @@ def import_dataset(
     name: str | None = None,
     columns: Mapping[str, str] | None = None,
     constants: Mapping[str, str] | None = None,
+    format: str | None = None,
+    query: str | None = None,
     names: Sequence[str] | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
@@ -106,6 +108,9 @@ def import_dataset(
         columns: The column for each part of a fact (subject, relation, object, time, start, end) if its name differs.
             ``"a+b"`` joins two columns with a space, and ``"a|b"`` uses ``b`` where ``a`` has no value.
         constants: Parts of a fact that are the same in all rows, such as ``{"relation": "acquired"}``.
+        format: The source of the files, which says where the parts of a fact are: gdelt, icews, polecat, acled,
+            wikidata, tgb, graphiti or neo4j.
+        query: An SQL query; ``files`` is then the URL of a database, such as ``sqlite:///events.db``.
         names: Column names of text files without a header row.
         delimiter: What separates the fields of text files; by default a comma for .csv, a tab for .tsv and .txt.
         encoding: The encoding of text files; by default UTF-8.
@@ -137,6 +142,7 @@ def import_dataset(
     options = TableOptions(
         columns=dict(columns or {}),
         constants=dict(constants or {}),
+        format=format,
         names=list(names) if names is not None else None,
         delimiter=delimiter,
         encoding=encoding,
@@ -158,6 +164,7 @@ def import_dataset(
         rejected_file=Path(rejected_file) if rejected_file is not None else None,
         overwrite=overwrite,
         accept=accept,
+        query=query,
     )
     if imported.rejections:
         listed = f"see {imported.rejected_file}; first" if imported.rejected_file else "first"
@@ -179,6 +186,7 @@ def import_files(
     rejected_file: Path | None = None,
     overwrite: bool = False,
     accept: bool = False,
+    query: str | None = None,
 ) -> Imported:
     """Import files, and report which rows were left out.
 
@@ -193,14 +201,14 @@ def import_files(
         raise DataError("no files to import")
     options, splits = options or TableOptions(), splits or SplitOptions()
     rejections = Rejections(skip=skip_bad_rows)
-    if len(files) == 1 and is_benchmark_folder(folder := Path(files[0])):
+    if query is None and len(files) == 1 and is_benchmark_folder(folder := Path(files[0])):
         if options != TableOptions() or splits != SplitOptions():
             raise DataError(f"{folder} is a folder with its own splits and ids; options for tables do not apply")
         rejected_file = _check_targets([folder], out, rejected_file, overwrite=overwrite)
         dataset = read_benchmark(folder, rejections, name)
         rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
         return Imported(dataset, rejections.num_blank, 0, rejections, rejected_file=rejected)
-    with open_inputs(files) as inputs:
+    with open_inputs(files, query) as inputs:
         rejected_file = _check_targets([file.path for file in inputs], out, rejected_file, overwrite=overwrite)
         limit = None if accept else MAX_EXPANDED
         try:

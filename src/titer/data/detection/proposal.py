@@ -78,6 +78,8 @@ def propose(files: Sequence[InputFile], options: TableOptions) -> Proposal | Non
         files: The files of an import.
         options: The given options, which are kept.
     """
+    if options.format is not None:
+        return None
     file = files[0]
     try:
         understood: list[str] = []

@@ -68,7 +68,9 @@ class DelimitedFile(Source):
 
     def _read_columns(self) -> list[str]:
         header = self.names or [name.strip() for name in next(iter(self._first_records(1)), [])]
-        if not any(header):
+        if any(header):
+            header = [name or f"column {i}" for i, name in enumerate(header, start=1)]
+        else:
             raise DataError(f"{self.name}, row 1: empty, but the first row must have the column names")
         if any("\ufffd" in name or "\0" in name for name in header):
             raise DataError(f"{self.name}, row 1: not {self.encoding} text; --encoding sets another encoding")

@@ -36,17 +36,24 @@ class InputFile:
 
 
 @contextmanager
-def open_inputs(paths: Sequence[str | Path]) -> Iterator[list[InputFile]]:
-    """Yield the files to read. Archives and standard input are copied to temporary files, not into memory.
+def open_inputs(paths: Sequence[str | Path], query: str | None = None) -> Iterator[list[InputFile]]:
+    """Yield the files to read. What is not a file is copied to temporary files, not into memory.
 
     Args:
-        paths: Files, folders, patterns such as ``data/*.csv``, ``.zip`` archives, or ``-`` for standard input.
+        paths: Files, folders, patterns such as ``data/*.csv``, ``.zip`` archives, or ``-`` for standard input; with a
+            query, the URLs of databases.
+        query: An SQL query whose result is read.
 
     Raises:
         DataError: If nothing is found.
     """
     with TemporaryDirectory(prefix="titer-") as folder:
         desk = Path(folder)
+        if query is not None:
+            from titer.data.readers.sql import run_query
+
+            yield [run_query(str(url), query, desk / f"{i}.feather") for i, url in enumerate(paths)]
+            return
         yield [found for path in paths for found in _unpack(_locate(str(path), desk), desk)]
 
 
@@ -117,6 +124,9 @@ def _read_standard_input(desk: Path) -> InputFile:
     with copy.open("rb") as file:
         start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
     suffix = next((suffix for magic, suffix in _MAGIC if start.startswith(magic)), ".csv")
+    if suffix == ".zip" and zipfile.is_zipfile(copy):
+        with zipfile.ZipFile(copy) as archive:
+            suffix = ".xlsx" if "xl/workbook.xml" in archive.namelist() else ".zip"
     target = copy.with_name(f"{copy.name}{suffix}")
     copy.rename(target)
     return InputFile(target, "standard input")

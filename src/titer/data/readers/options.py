@@ -44,6 +44,8 @@ class TableOptions:
     """Words that mean that there is no value, such as ``NA``."""
     merge_names: bool = False
     """Join names that differ only in capitalisation and spaces; the most frequent spelling is kept."""
+    format: str | None = None
+    """The source of the files, such as ``gdelt``, which says where the parts of a fact are."""
     attributes: list[str] = field(default_factory=list)
     """Further columns to keep for display."""
 
@@ -97,6 +99,7 @@ class TableOptions:
             *(word for name in self.attributes for word in ("--attribute", name)),
         ]
         single = {
+            "--format": self.format,
             "--names": ",".join(self.names) if self.names else None,
             "--delimiter": "\\t" if self.delimiter == "\t" else self.delimiter,
             "--encoding": self.encoding,

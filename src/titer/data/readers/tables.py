@@ -1,7 +1,7 @@
 """Read named facts from tables: open, find the columns, encode the values, and put the facts on one time axis."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from titer.data.readers.encoders import (
 )
 from titer.data.readers.expansion import TooManyFactsError, expand, in_use, pick
 from titer.data.readers.expression import Expression, find_column
+from titer.data.readers.formats import choose_columns, file_format, open_format, with_date_format, with_defaults
+from titer.data.readers.graphs import GRAPHS, GraphFile
 from titer.data.readers.inputs import InputFile
 from titer.data.readers.json_lines import Records
 from titer.data.readers.merging import MergedName, spellings
@@ -74,8 +76,7 @@ def read_tables(
     that intervals expand to are an error.
     """
     reader = TableReader(options, rejections, continued)
-    for file in files:
-        reader.read(file if isinstance(file, InputFile) else InputFile(file, str(file)))
+    reader.read([file if isinstance(file, InputFile) else InputFile(file, str(file)) for file in files])
     return reader.table(max_facts)
 
 
@@ -90,7 +91,10 @@ class TableReader:
     """Collects encoded rows from tables, then puts them on one time axis."""
 
     def __init__(self, options: TableOptions, rejections: Rejections, continued: Dataset | None = None):
-        self.options = options
+        self.format = file_format(options.format) if options.format else None
+        if self.format is not None:
+            options = with_defaults(options, self.format)
+        self.options = options if continued is None else replace(options, unit=None)
         self.axis = continued.axis if continued is not None else None
         self.rejections = rejections
         self.missing = frozenset(word.encode() for word in options.missing)
@@ -109,22 +113,31 @@ class TableReader:
         self.rows: list[NDArray[np.int64]] = []
         self.sources: list[str] = []
 
-    def read(self, file: InputFile) -> None:
-        """Read one file."""
-        options = self.options
-        opener: Callable[[], Source] = partial(
-            open_source,
-            file.path,
-            names=options.names,
-            delimiter=options.delimiter,
-            encoding=options.encoding,
-            name=file.name,
-        )
-        self.rejections.sources[file.name] = opener
+    def read(self, files: Sequence[InputFile]) -> None:
+        """Read all rows of some files."""
+        nodes: dict[str, str] = {}
+        openers = {file.name: partial(self._open, file, nodes) for file in files}
+        self.rejections.sources.update(openers)
         try:
-            self.take(opener())
+            sources = [opener() for opener in openers.values()]
+            # The names of all nodes must be known before the first edge is read.
+            sources = [each for each in sources if not isinstance(each, GraphFile) or each.collect_nodes()]
+            for source in sources:
+                self.take(source)
         except OSError as error:
-            raise DataError(f"{file.name}: cannot be read: {error}") from error
+            raise DataError(f"{', '.join(openers)}: cannot be read: {error}") from error
+
+    def _open(self, file: InputFile, nodes: dict[str, str]) -> Source:
+        options = self.options
+        if options.format in GRAPHS:
+            graph = GRAPHS[options.format](file.path, nodes)
+            graph.name = file.name
+            return graph
+        if options.format is not None:
+            return open_format(options.format, file, options)
+        return open_source(
+            file.path, names=options.names, delimiter=options.delimiter, encoding=options.encoding, name=file.name
+        )
 
     def take(self, source: Source) -> None:
         """Read all rows of a table."""
@@ -142,6 +155,10 @@ class TableReader:
     def _find_columns(self, source: Source) -> dict[str, Expression]:
         """Return what each part of a fact is made of, and each attribute."""
         present = source.columns()
+        if self.format is not None:
+            self.options = choose_columns(self.options, self.format, present)
+            if self.format.detects_dates:
+                self.options = with_date_format(self.options, source)
         by_folded = {name.casefold(): name for name in reversed(present)}
         options, faults = self.options, list[str]()
 
