@@ -105,6 +105,10 @@ def import_data(
     latest: Annotated[
         str | None, typer.Option(metavar="DATE", help="Last date to keep, and end of intervals with an open end.")
     ] = None,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option("--attribute", metavar="COLUMN", help="Column to keep and show with the evidence. Repeatable."),
+    ] = None,
     missing: MissingOption = None,
     merge_names: MergeNamesOption = False,
     split: Annotated[
@@ -172,6 +176,7 @@ def import_data(
         earliest=earliest,
         latest=latest,
         merge_names=merge_names,
+        attributes=attribute or [],
     )
     others: dict[str, str | Path | None] = {
         "--out": out,

@@ -35,8 +35,8 @@ ColumnOption = Annotated[
     typer.Option(
         "--column",
         metavar="PART=COLUMN",
-        help="Column with the subject, relation, object, time, start or end, such as subject=Actor1. A+B joins two "
-        "columns, A|B uses B where A is empty. Repeatable.",
+        help="Column with the subject, relation, object, time, start, end or weight, such as subject=Actor1. A+B "
+        "joins two columns, A|B uses B where A is empty. Repeatable.",
     ),
 ]
 ConstantOption = Annotated[

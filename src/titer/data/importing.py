@@ -2,19 +2,23 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
+from titer.data.attributes import Attributes
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import is_stored_dataset, save_dataset
-from titer.data.detection.proposal import ProposalError, propose
+from titer.data.detection.proposal import ProposalError, propose, propose_table
 from titer.data.facts import Facts
 from titer.data.import_checks import MAX_EXPANDED, check_table
+from titer.data.readers.arrow import ArrowTable
 from titer.data.readers.benchmark import is_benchmark_folder, read_benchmark
+from titer.data.readers.frames import to_arrow
 from titer.data.readers.inputs import default_name, open_inputs
 from titer.data.readers.merging import MergedName
 from titer.data.readers.rejections import Rejections
-from titer.data.readers.tables import TableOptions, read_tables
+from titer.data.readers.tables import Table, TableOptions, TableReader, read_tables
 from titer.data.split import Splits, split_by_fraction, split_by_time
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
@@ -83,6 +87,7 @@ def import_dataset(
     latest: str | None = None,
     missing: Sequence[str] = (),
     merge_names: bool = False,
+    attributes: Sequence[str] = (),
     split: tuple[float, float, float] = FRACTIONS,
     valid_from: str | None = None,
     test_from: str | None = None,
@@ -106,6 +111,7 @@ def import_dataset(
         out: A folder to save the dataset in. Without it, the dataset is only in memory.
         name: The name of the dataset; by default the name of ``out`` or of the first file.
         columns: The column for each part of a fact (subject, relation, object, time, start, end) if its name differs.
+            A column for ``weight`` says how often a fact counts.
             ``"a+b"`` joins two columns with a space, and ``"a|b"`` uses ``b`` where ``a`` has no value.
         constants: Parts of a fact that are the same in all rows, such as ``{"relation": "acquired"}``.
         format: The source of the files, which says where the parts of a fact are: gdelt, icews, polecat, acled,
@@ -123,6 +129,7 @@ def import_dataset(
         latest: The last date to keep. An unknown end is set to it.
         missing: Words that mean that there is no value, such as ``["NA", "null"]``.
         merge_names: Join names that differ only in capitalisation and spaces. The most frequent spelling is kept.
+        attributes: Further columns to keep; they are shown with the evidence, and no model uses them.
         split: The shares of the training, validation and test splits. A time step is never split.
         valid_from: The first date of the validation split; used with ``test_from``, instead of ``split``.
         test_from: The first date of the test split.
@@ -153,6 +160,7 @@ def import_dataset(
         latest=latest,
         missing=list(missing),
         merge_names=merge_names,
+        attributes=list(attributes),
     )
     imported = import_files(
         paths,
@@ -166,13 +174,74 @@ def import_dataset(
         accept=accept,
         query=query,
     )
+    _warn(imported)
+    return imported.dataset
+
+
+def import_frame(
+    frame: Any,
+    *,
+    name: str = "data frame",
+    unit: TimeUnit | str | None = None,
+    split: tuple[float, float, float] = FRACTIONS,
+    valid_from: str | None = None,
+    test_from: str | None = None,
+    skip_bad_rows: bool = False,
+    accept: bool = False,
+    **options: Any,
+) -> Dataset:
+    """Return the dataset of a data frame; the options are those of ``import_dataset`` that do not describe files.
+
+    Raises:
+        DataError: If a column is missing, or a row or an option cannot be used.
+    """
+    known = {field.name for field in fields(TableOptions)} - {"names", "delimiter", "encoding", "format"}
+    if unknown := sorted(set(options) - known):
+        hint = "".join(f"; did you mean {close!r}?" for close in suggest(unknown[0], known))
+        raise DataError(f"unknown option {unknown[0]!r}{hint}")
+    content = to_arrow(frame)
+    chosen = TableOptions(unit=_unit(unit), **options)
+    rejections = Rejections(skip=skip_bad_rows)
+
+    def read(options: TableOptions, rejections: Rejections) -> Table:
+        reader = TableReader(options, rejections)
+        reader.take(ArrowTable(name, content))
+        return reader.table(None if accept else MAX_EXPANDED)
+
+    try:
+        table = read(chosen, rejections)
+    except DataError as error:
+        proposal = propose_table(lambda _: ArrowTable(name, content), chosen)
+        if proposal is None:
+            raise
+        if not accept:
+            raise ProposalError(error, proposal) from error
+        rejections = Rejections(skip=skip_bad_rows)
+        chosen, table = proposal.options, read(proposal.options, rejections)
+    dataset = _dataset(table, name, chosen, SplitOptions(split, valid_from, test_from))
+    _warn(Imported(dataset, rejections=rejections, warnings=check_table(table, chosen, accept=accept)), stacklevel=4)
+    return dataset
+
+
+def _warn(imported: Imported, stacklevel: int = 3) -> None:
+    """Warn in Python about rows that are left out, and about what may be wrong."""
     if imported.rejections:
         listed = f"see {imported.rejected_file}; first" if imported.rejected_file else "first"
         first = imported.rejections.problems[0]
-        warnings.warn(f"rows skipped: {len(imported.rejections):,}; {listed}: {first}", stacklevel=2)
+        warnings.warn(f"rows skipped: {len(imported.rejections):,}; {listed}: {first}", stacklevel=stacklevel)
     for warning in imported.warnings:
-        warnings.warn(warning, stacklevel=2)
-    return imported.dataset
+        warnings.warn(warning, stacklevel=stacklevel)
+
+
+def _dataset(table: Table, name: str, options: TableOptions, splits: SplitOptions) -> Dataset:
+    return Dataset(
+        name,
+        table.vocabulary,
+        table.axis,
+        *splits.split(table.facts, table.axis, options),
+        mapping=table.options,
+        attributes=Attributes.of(table.attributes) if table.attributes else None,
+    )
 
 
 def import_files(
@@ -222,7 +291,7 @@ def import_files(
             options, rejections = proposal.options, Rejections(skip=skip_bad_rows)
             table = read_tables(inputs, options, rejections, max_facts=limit)
         name = name or (out.resolve().name if out is not None else default_name(files))
-        dataset = Dataset(name, table.vocabulary, table.axis, *splits.split(table.facts, table.axis, options))
+        dataset = _dataset(table, name, options, splits)
         found = check_table(table, options, accept=accept)
         rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
         merged = table.merged if options.merge_names else []

@@ -1,6 +1,6 @@
 """Propose how to read a file: detect what no option says, and show the first facts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -80,31 +80,53 @@ def propose(files: Sequence[InputFile], options: TableOptions) -> Proposal | Non
     """
     if options.format is not None:
         return None
-    file = files[0]
+    file, understood, detected = files[0], list[str](), options
     try:
-        understood: list[str] = []
-        detected = options
         if _is_text(file, options):
             detected = _with_layout(file, options, understood)
-        source = _open(file, detected)
-        detected = _with_columns(source, detected, understood, Path(file.name).name.partition(".")[0])
-        if detected is None or detected == options:
+    except OSError:
+        return None
+    stem = Path(file.name).name.partition(".")[0]
+    return propose_table(lambda chosen: _open(file, chosen), options, detected, understood, stem)
+
+
+def propose_table(
+    opened: Callable[[TableOptions], Source],
+    options: TableOptions,
+    detected: TableOptions | None = None,
+    understood: list[str] | None = None,
+    stem: str = "",
+) -> Proposal | None:
+    """Return options that read a table better than the given ones, or ``None`` if there are none.
+
+    Args:
+        opened: A function that opens the table.
+        options: The given options.
+        detected: The same with what is known about the layout of a text file.
+        understood: What was understood so far.
+        stem: The name of the table, which becomes the relation if there is no column for it.
+    """
+    understood = understood if understood is not None else []
+    try:
+        detected = detected or options
+        found = _with_columns(opened(detected), detected, understood, stem)
+        if found is None or found == options:
             return None
-        proposal = _tried(_open(file, detected), detected, understood)
-        if proposal.facts_per_row > MANY_FACTS and detected.unit is None:
+        proposal = _tried(opened(found), found, understood)
+        if proposal.facts_per_row > MANY_FACTS and found.unit is None:
             understood.append("one time step is a month, since the intervals are long")
-            proposal = _tried(_open(file, detected), replace(detected, unit=TimeUnit.MONTH), understood)
-        if detected.encoding == options.encoding and proposal.num_rejected >= _num_rejected(file, options):
+            proposal = _tried(opened(found), replace(found, unit=TimeUnit.MONTH), understood)
+        if found.encoding == options.encoding and proposal.num_rejected >= _num_rejected(opened, options):
             return None
         return proposal
     except (DataError, OSError):
         return None
 
 
-def _num_rejected(file: InputFile, options: TableOptions) -> float:
+def _num_rejected(opened: Callable[[TableOptions], Source], options: TableOptions) -> float:
     """Return how many rows of the sample the given options cannot read."""
     try:
-        return _tried(_open(file, options), options, []).num_rejected
+        return _tried(opened(options), options, []).num_rejected
     except DataError:
         return float("inf")
 

@@ -82,6 +82,20 @@ class ArrowFile(Source):
             raise DataError(f"{self.name}, column {name!r}: {error}") from error
 
 
+class ArrowTable(ArrowFile):
+    """A table in memory; ``name`` replaces the file name in error messages."""
+
+    def __init__(self, name: str, table: pa.Table):
+        super().__init__(Path(name))
+        self.table = table
+
+    def _read_columns(self) -> list[str]:
+        return self.table.column_names
+
+    def _record_batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+        yield from self.table.select(wanted).to_batches(max_chunksize=BATCH_ROWS)
+
+
 def _as_text(column: pa.Array) -> pa.Array:
     """Decode dictionaries, and write timestamps as ISO dates with the hour in UTC."""
     if pa.types.is_dictionary(column.type):

@@ -167,7 +167,7 @@ class TimeEncoder(Encoder):
             if self.axis is not None:
                 self.axis.step(value)
             return self._add(value, value)
-        parsed = PartialDate.parse(text, self.date_format, self.pivot_year)
+        parsed = self._parse(text)
         if parsed is None:
             return self._open(f"{text!r} is an unknown date")
         if self.unit is None:
@@ -175,6 +175,15 @@ class TimeEncoder(Encoder):
         if not self.open_ends:
             parsed.check_precision(self.unit, text)
         return self._add(int(parsed.first.astype(np.int64)), int(parsed.last.astype(np.int64)))
+
+    def _parse(self, text: str) -> PartialDate | None:
+        try:
+            return PartialDate.parse(text, self.date_format, self.pivot_year)
+        except DataError:
+            # Later facts may be written like those of the dataset, or with ISO dates.
+            if self.axis is None or self.date_format is None:
+                raise
+        return PartialDate.parse(text)
 
     def _open(self, reason: str) -> int:
         if not self.open_ends:

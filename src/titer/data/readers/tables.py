@@ -59,6 +59,8 @@ class Table:
     """Number of rows with facts."""
     merged: list[MergedName] = field(default_factory=list)
     """Names with several spellings: those that were merged, or that could be."""
+    options: TableOptions = field(default_factory=TableOptions)
+    """How the files were read, with the column of every part of a fact."""
     attributes: dict[str, tuple[NDArray[np.int32], list[str]]] = field(default_factory=dict)
     """For each attribute the value of each fact, and the text of the values."""
 
@@ -105,6 +107,7 @@ class TableReader:
             # Names of new facts are compared with the known ones.
             self.entities.names.update((name, i) for i, name in enumerate(self.known.entities))
             self.relations = RelationEncoder(self.known.relations, merge_names=True)
+        self.resolved = options
         self.attributes = {name: AttributeEncoder() for name in options.attributes}
         self.times = TimeEncoder()
         self.timed: tuple[str, ...] = ()
@@ -198,6 +201,9 @@ class TableReader:
                 f"(--column {part}=NAME sets the column, --constant {part}=WORD a value for all rows; "
                 "--names is for files without a header row)"
             )
+        columns = {part: options.columns.get(part, by_folded.get(part, part)) for part in self.parts}
+        columns = {part: column for part, column in columns.items() if part not in options.constants}
+        self.resolved = replace(options, columns=columns)
         return found
 
     def _start(self, source: Source, timed: tuple[str, ...], *, weighted: bool) -> None:
@@ -289,6 +295,7 @@ class TableReader:
             lasting=self.timed == INTERVAL,
             num_rows=num_rows,
             merged=merged,
+            options=self.resolved,
             attributes={
                 name: (pick(by_part[name], expanded.rows)[order], list(encoder.names))
                 for name, encoder in self.attributes.items()
