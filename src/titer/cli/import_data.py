@@ -28,7 +28,7 @@ from titer.errors import DataError
 
 if TYPE_CHECKING:
     from titer.data.detection.proposal import ProposalError
-    from titer.data.importing import Imported
+    from titer.data.import_files import Imported
     from titer.data.readers.merging import MergedName
     from titer.data.readers.rejections import Rejections
 
@@ -142,7 +142,7 @@ def import_data(
     and open-ended intervals are accepted. Nothing is written unless all files can be read.
     """
     from titer.data.detection.proposal import ProposalError
-    from titer.data.importing import SplitOptions, import_files
+    from titer.data.import_files import SplitOptions, import_files
     from titer.data.readers.options import TableOptions
     from titer.data.time_unit import TimeUnit
 

@@ -21,25 +21,22 @@ from titer.data.readers.encoders import (
     WeightEncoder,
 )
 from titer.data.readers.expansion import TooManyFactsError, expand, in_use, pick
-from titer.data.readers.expression import Expression, find_column
 from titer.data.readers.formats import choose_columns, file_format, open_format, with_date_format, with_defaults
 from titer.data.readers.graphs import GRAPHS, GraphFile
 from titer.data.readers.inputs import InputFile
 from titer.data.readers.json_lines import Records
 from titer.data.readers.merging import MergedName, spellings
-from titer.data.readers.options import INTERVAL, NAMES, PARTS, POINT, TableOptions
+from titer.data.readers.options import INTERVAL, NAMES, PARTS, TableOptions
+from titer.data.readers.part_columns import ATTRIBUTE, MissingColumnsError, PartColumns, find_parts
+from titer.data.readers.placing import put_on_axis
 from titer.data.readers.rejections import Problem, Rejections
 from titer.data.readers.sources import open_source
-from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 from titer.progress import track
 
-__all__ = ["Table", "TableOptions", "TableReader", "read_records", "read_tables"]
-
-
-class MissingColumnsError(DataError):
-    """A table lacks columns for parts of a fact."""
+__all__ = ["MissingColumnsError", "Table", "TableOptions", "TableReader", "read_records", "read_tables"]
 
 
 @dataclass(frozen=True)
@@ -145,89 +142,50 @@ class TableReader:
     def take(self, source: Source) -> None:
         """Read all rows of a table."""
         self.sources.append(source.name)
-        expressions = self._find_columns(source)
-        wanted = list(dict.fromkeys(name for each in expressions.values() for name in each.columns))
-        for batch in track(source.batches(wanted, self.rejections), f"reading {Path(source.name).name}"):
+        found = self._find_parts(source)
+        for batch in track(source.batches(found.wanted, self.rejections), f"reading {Path(source.name).name}"):
             self.rejections.num_rows += len(batch.rows)
             parts = {
                 part: expression.evaluate(batch.columns, len(batch.rows), self.missing)
-                for part, expression in expressions.items()
+                for part, expression in found.expressions.items()
             }
             self._take(Batch(parts, batch.rows), source.name)
 
-    def _find_columns(self, source: Source) -> dict[str, Expression]:
-        """Return what each part of a fact is made of, and each attribute."""
-        present = source.columns()
+    def _find_parts(self, source: Source) -> PartColumns:
         if self.format is not None:
-            self.options = choose_columns(self.options, self.format, present)
+            self.options = choose_columns(self.options, self.format, source.columns())
             if self.format.detects_dates:
                 self.options = with_date_format(self.options, source)
-        by_folded = {name.casefold(): name for name in reversed(present)}
-        options, faults = self.options, list[str]()
-
-        def expression(part: str) -> Expression | None:
-            if part in options.constants:
-                return Expression.constant(options.constants[part])
-            text = options.columns.get(part, by_folded.get(part))
-            return None if text is None else Expression.parse(text, present)
-
-        given = {*options.columns, *options.constants}
-        has_time = "time" in given or "time" in by_folded
-        lasting = bool(given & set(INTERVAL)) or any(part in by_folded for part in INTERVAL)
-        if set(INTERVAL) <= given and "time" not in given:
-            has_time = False
-        self._start(source, INTERVAL if lasting and not has_time else POINT, weighted="weight" in given)
-        found: dict[str, Expression] = {}
-        for part in self.parts:
-            try:
-                each = expression(part)
-            except DataError as error:
-                faults.append(f"{error}" + " (or 'start' and 'end')" * (part in POINT))
-                continue
-            if each is None:
-                faults.append(f"no column {part!r}" + " (or 'start' and 'end')" * (part in POINT))
-            else:
-                found[part] = each
-        for name in options.attributes:
-            column = find_column(name, present)
-            if column is None:
-                faults.append(f"no column {name!r}")
-            else:
-                found[f"attribute {name}"] = Expression.parse(column, present)
-        if faults:
-            part = next((part for part in self.parts if part not in found), "subject")
-            raise MissingColumnsError(
-                f"{source.name}, row 1: {', '.join(faults)}; the file has {', '.join(present)}\n"
-                f"(--column {part}=NAME sets the column, --constant {part}=WORD a value for all rows; "
-                "--names is for files without a header row)"
-            )
-        columns = {part: options.columns.get(part, by_folded.get(part, part)) for part in self.parts}
-        columns = {part: column for part, column in columns.items() if part not in options.constants}
-        self.resolved = replace(options, columns=columns)
-        return found
-
-    def _start(self, source: Source, timed: tuple[str, ...], *, weighted: bool) -> None:
-        """Decide with the first table whether facts have a time or last."""
-        if self.timed and self.timed != timed:
-            before, here = (" and ".join(map(repr, parts)) for parts in (self.timed, timed))
+        found = find_parts(source, self.options)
+        if self.timed and self.timed != found.timed:
+            before, here = (" and ".join(map(repr, parts)) for parts in (self.timed, found.timed))
             raise DataError(f"{source.name}: the time is in {here}, but in {before} in the files before")
         if not self.timed:
-            self.timed = timed
-            self.parts = (*NAMES, *timed, *(["weight"] if weighted else []))
-            options = self.options
-            self.times = TimeEncoder(
-                options.unit,
-                options.date_format,
-                open_ends=timed == INTERVAL,
-                axis=self.axis,
-                pivot_year=options.pivot_year,
-            )
-            self.encoders: dict[str, Encoder] = {
-                "relation": self.relations,
-                "weight": WeightEncoder(),
-                **dict.fromkeys(timed, self.times),
-                **{f"attribute {name}": encoder for name, encoder in self.attributes.items()},
-            }
+            self._start(found)
+        return found
+
+    def _start(self, found: PartColumns) -> None:
+        """Decide with the first table whether facts have a time or last."""
+        self.timed, self.parts, options = found.timed, tuple(found.expressions), found.options
+        self.resolved = options
+        self.times = TimeEncoder(
+            options.unit,
+            options.date_format,
+            open_ends=self.lasting,
+            axis=self.axis,
+            pivot_year=options.pivot_year,
+        )
+        self.encoders: dict[str, Encoder] = {
+            "relation": self.relations,
+            "weight": WeightEncoder(),
+            **dict.fromkeys(found.timed, self.times),
+            **{f"{ATTRIBUTE}{name}": encoder for name, encoder in self.attributes.items()},
+        }
+
+    @property
+    def lasting(self) -> bool:
+        """Whether rows are intervals."""
+        return self.timed == INTERVAL
 
     def _take(self, batch: Batch, name: str) -> None:
         codes = {part: self._encoder(part).encode(column) for part, column in batch.columns.items()}
@@ -268,9 +226,10 @@ class TableReader:
             why = "\n".join(["every row was rejected:", *self.rejections.summary()]) if self.rejections else "no rows"
             raise DataError(f"{', '.join(self.sources)}: no facts were read: {why}")
         num_rows = rows.shape[1]
-        by_part = dict(zip((*self.parts, *self.attributes), rows, strict=False))
+        by_part = dict(zip(self.parts, rows, strict=True))
         merged = self._merge(by_part)
-        axis, first, last = self._put_on_axis(np.stack([by_part[part] for part in self.timed]))
+        times = np.stack([by_part[part] for part in self.timed])
+        axis, first, last = put_on_axis(times, self.times, self.options, lasting=self.lasting)
         weight = by_part["weight"].astype(np.int64) if "weight" in by_part else None
         try:
             expanded = expand(first, last, weight, max_facts if self.options.unit is None else None)
@@ -292,12 +251,12 @@ class TableReader:
             axis,
             expanded.num_outside,
             source_row,
-            lasting=self.timed == INTERVAL,
+            lasting=self.lasting,
             num_rows=num_rows,
             merged=merged,
             options=self.resolved,
             attributes={
-                name: (pick(by_part[name], expanded.rows)[order], list(encoder.names))
+                name: (pick(by_part[f"{ATTRIBUTE}{name}"], expanded.rows)[order], list(encoder.names))
                 for name, encoder in self.attributes.items()
             },
         )
@@ -318,50 +277,7 @@ class TableReader:
                     by_part[part] = target[by_part[part]]
         return merged
 
-    def _put_on_axis(self, times: NDArray[np.int32]) -> tuple[TimeAxis, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the axis, and the first and last time step of every row."""
-        used = np.unique(times)
-        used = used[used > TimeEncoder.OPEN]
-        if len(used) == 0:
-            raise DataError("no row has a known date")
-        first, last = np.array(self.times.first), np.array(self.times.last)
-        axis = self._choose_axis(first[used], last[used])
-        first, last = _steps(axis, first), _steps(axis, last)
-        bounds = [
-            axis.step(self.options.date(bound)) if bound is not None else known
-            for bound, known in (
-                (self.options.earliest, int(first[used].min())),
-                (self.options.latest, int(last[used].max())),
-            )
-        ]
-        first[TimeEncoder.OPEN], last[TimeEncoder.OPEN] = bounds
-        start, end = (times[0], times[-1])
-        if self.timed == POINT:  # a date more precise than the unit is still one time step
-            last = first
-        return axis, np.maximum(first[start], bounds[0]), np.minimum(last[end], bounds[1])
-
-    def _choose_axis(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> TimeAxis:
-        if self.axis is not None:
-            return self.axis
-        unit = self.times.unit or TimeUnit.INTEGER
-        if unit is TimeUnit.INTEGER:
-            return TimeAxis.of_integers(first, spread=self.timed == POINT)
-        hours = first.astype("datetime64[h]")
-        if unit is TimeUnit.HOUR and not self.times.unit_is_given and np.all(hours == hours.astype("datetime64[D]")):
-            unit = TimeUnit.DAY  # midnight everywhere means that there are no times of day
-        origin = hours.min()
-        if self.options.earliest is not None:
-            earliest = TimeAxis(unit, self.options.date(self.options.earliest))
-            origin = np.datetime64(str(earliest.origin)).astype("datetime64[h]")
-        return TimeAxis.starting_at(unit, origin)
-
 
 def _problem(name: str, batch: Batch, position: int, part: str, reason: str) -> Problem:
     fields = ",".join(batch.value(column, position) for column in batch.columns if column in PARTS)
     return Problem(name, int(batch.rows[position]), part, reason, fields)
-
-
-def _steps(axis: TimeAxis, times: NDArray[np.int64]) -> NDArray[np.int64]:
-    if axis.unit is TimeUnit.INTEGER:
-        return (times - int(axis.origin)) // axis.stride
-    return axis.steps_of_hours(times.astype("datetime64[h]"))
