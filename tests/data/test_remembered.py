@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from data.samples import INTERVAL, write_table
-from titer.data.dataset_folder import open_dataset
+from titer.data.dataset_folder import open_dataset, read_mapping
 from titer.data.importing import import_dataset
 from titer.data.readers.options import TableOptions
 from titer.data.readers.remembered import continued
 from titer.errors import DataError
+from titer.forecasting.question import Question
+from titer.forecasting.question_files import read_questions
 from titer.store.adding import add_file
 from titer.store.facts import FactStore
 
@@ -132,3 +134,28 @@ def test_rejected_rows_of_an_attribute_keep_their_columns(tmp_path: Path):
         import_dataset(path, tmp_path / "out", attributes=["tag"], skip_bad_rows=True)
     with (tmp_path / "out.rejected.csv").open(newline="") as file:
         assert next(csv.DictReader(file))["tag"] == "y"
+
+
+def test_questions_are_read_like_the_files_of_the_import(tmp_path: Path):
+    mapping = TableOptions(
+        columns={"subject": "who", "object": "whom", "time": "when"},
+        constants={"relation": "visits"},
+        date_format="%d.%m.%Y",
+        delimiter=";",
+    )
+    (tmp_path / "q.csv").write_text("who;when\nAda;12.10.2018\nBen;2018-10-13\nCleo;\n")
+    assert list(read_questions(tmp_path / "q.csv", mapping)) == [
+        Question("Ada", "visits", None, "2018-10-12"),
+        Question("Ben", "visits", None, "2018-10-13"),
+        Question("Cleo", "visits", None, None),
+    ]
+    (tmp_path / "usual.csv").write_text("subject,relation,time\nAda,calls,2018-10-12\n")
+    assert list(read_questions(tmp_path / "usual.csv", mapping)) == [Question("Ada", "calls", None, "2018-10-12")]
+    (tmp_path / "bad.csv").write_text("x;y\n1;2\n")
+    with pytest.raises(DataError, match="questions need a column"):
+        read_questions(tmp_path / "bad.csv", mapping)
+
+
+def test_the_mapping_is_read_without_the_facts(folder: Path, tmp_path: Path):
+    assert read_mapping(folder) == open_dataset(folder).mapping
+    assert read_mapping(tmp_path / "nowhere") is None

@@ -25,7 +25,11 @@ class Attributes:
 
     @classmethod
     def of(cls, values: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]]) -> "Attributes":
-        """Return attributes from codes and the text of each code."""
+        """Return attributes from codes.
+
+        Args:
+            values: For each attribute the code of each fact, and the text of each code.
+        """
         return cls(
             {
                 name: pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(texts), pa.string()))
@@ -39,12 +43,21 @@ class Attributes:
         return list(self.columns)
 
     def slice(self, start: int, length: int) -> dict[str, pa.DictionaryArray]:
-        """Return the columns of some facts, as they are stored in a dataset folder."""
+        """Return the columns of some facts, as they are stored in a dataset folder.
+
+        Args:
+            start: The position of the first fact.
+            length: The number of facts.
+        """
         return {f"{PREFIX}{name}": column.slice(start, length) for name, column in self.columns.items()}
 
     @classmethod
     def from_tables(cls, tables: Sequence[pa.Table]) -> "Attributes | None":
-        """Return the attributes of the splits of a dataset folder, or ``None`` if there are none."""
+        """Return the attributes of a dataset folder, or ``None`` if there are none.
+
+        Args:
+            tables: The tables of the splits, in order.
+        """
         names = [name for name in tables[0].column_names if name.startswith(PREFIX)]
         if not names:
             return None

@@ -3,16 +3,14 @@
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from titer.data.attributes import Attributes
 from titer.data.facts import Facts
+from titer.data.readers.options import TableOptions
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
-
-if TYPE_CHECKING:
-    from titer.data.attributes import Attributes
-    from titer.data.readers.options import TableOptions
 
 SPLITS = ("train", "valid", "test")
 
@@ -43,8 +41,8 @@ class Dataset:
     train: Facts
     valid: Facts
     test: Facts
-    mapping: "TableOptions | None" = None
-    attributes: "Attributes | None" = None
+    mapping: TableOptions | None = None
+    attributes: Attributes | None = None
 
     def __post_init__(self) -> None:
         if len(self.train) == 0:

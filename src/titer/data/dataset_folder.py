@@ -95,6 +95,15 @@ def open_dataset(folder: Path) -> Dataset:
     return dataset
 
 
+def read_mapping(folder: Path) -> TableOptions | None:
+    """Return how the files of a dataset folder were read; ``None`` if it was not imported, or cannot be opened."""
+    try:
+        description = tomllib.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+        return TableOptions.from_dict(description["import"])
+    except (OSError, KeyError, ValueError, TypeError, DataError):
+        return None
+
+
 def is_stored_dataset(folder: Path) -> bool:
     """Return whether a folder is a dataset folder."""
     return (folder / DESCRIPTION).is_file()

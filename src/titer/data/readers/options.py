@@ -17,7 +17,7 @@ PARTS = (*NAMES, *POINT, *INTERVAL, "weight")
 
 @dataclass(frozen=True)
 class TableOptions:
-    """The options for reading tables of named facts."""
+    """How tables of named facts are read; a dataset remembers the options that it was imported with."""
 
     columns: dict[str, str] = field(default_factory=dict)
     """The column for each part of a fact (subject, relation, object, time, start, end, weight) if its name differs.
@@ -64,7 +64,11 @@ class TableOptions:
             raise DataError(f"unknown encoding {self.encoding!r}") from None
 
     def date(self, text: str) -> str:
-        """Return a date of an option as an ISO date, if it is written in the format of the file."""
+        """Return a date as an ISO date if it is written in the format of the files, otherwise as it is.
+
+        Args:
+            text: The date.
+        """
         if self.date_format is None:
             return text
         try:
@@ -84,7 +88,11 @@ class TableOptions:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TableOptions":
-        """Return the options for plain values. Names that this version does not know are ignored."""
+        """Return the options for plain values. Names that this version does not know are ignored.
+
+        Args:
+            values: What ``to_dict`` returned.
+        """
         known = {item.name for item in fields(cls)}
         values = {name: value for name, value in values.items() if name in known}
         if "unit" in values:
