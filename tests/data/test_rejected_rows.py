@@ -119,7 +119,9 @@ def test_if_every_row_is_rejected_the_reasons_are_given(tmp_path: Path):
 
 
 def test_values_that_no_fact_can_have_are_kept_in_rejected_rows(tmp_path: Path):
-    rows = [{"subject": "Ada", "relation": "visit", "object": "Ben", "time": f"2018-10-0{day}"} for day in range(1, 5)]
+    rows: list[dict[str, object]] = [
+        {"subject": "Ada", "relation": "visit", "object": "Ben", "time": f"2018-10-0{day}"} for day in range(1, 5)
+    ]
     rows.append({"subject": "Ada", "relation": "visit", "object": ["Ben"], "time": "2018-10-05", "tags": [1, 2]})
     (tmp_path / "facts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     import_dataset(tmp_path / "facts.jsonl", tmp_path / "json", skip_bad_rows=True)

@@ -1,7 +1,7 @@
 """A dataset: named, dated facts in three chronological splits."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -41,8 +41,8 @@ class Dataset:
     train: Facts
     valid: Facts
     test: Facts
-    mapping: TableOptions | None = None
-    attributes: Attributes | None = None
+    mapping: TableOptions | None = field(default=None, kw_only=True)
+    attributes: Attributes | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if len(self.train) == 0:

@@ -62,7 +62,7 @@ class ImportedRows:
         """Return the attributes of a fact in brackets, or nothing."""
         if self.dataset is None or self.dataset.attributes is None:
             return ""
-        found = self.dataset.attributes.find(self.dataset.facts, tuple(fact))
+        found = self.dataset.attributes.find(self.dataset.facts, (fact.subject, fact.relation, fact.object, fact.time))
         return f" ({'; '.join(f'{name}: {value}' for name, value in found.items())})" if found else ""
 
     def num_paths(self, path: tuple[Edge, ...], count: int, history: History, before: int) -> int:

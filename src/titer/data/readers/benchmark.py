@@ -47,7 +47,7 @@ def read_benchmark(folder: Path, rejections: Rejections | None = None, name: str
         for split, (subject, relation, object, time) in raw.items()
     }
     default_name = known.name if known else folder.resolve().name
-    return Dataset(name or default_name, vocabulary, axis, **splits)
+    return Dataset(name or default_name, vocabulary, axis, *splits.values())
 
 
 def _read_split(path: Path, vocabulary: Vocabulary, rejections: Rejections) -> NDArray[np.int64]:

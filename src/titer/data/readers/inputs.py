@@ -3,7 +3,7 @@
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import has_magic
@@ -36,7 +36,7 @@ class InputFile:
 
 
 @contextmanager
-def open_inputs(paths: Sequence[str | Path], query: str | None = None) -> Iterator[list[InputFile]]:
+def open_inputs(paths: Sequence[str | Path], query: str | None = None) -> Generator[list[InputFile]]:
     """Yield the files to read. What is not a file is copied to temporary files, not into memory.
 
     Args:
