@@ -39,14 +39,9 @@ def spellings(
     Returns:
         For each name the position of the spelling to use, and the names that have several spellings.
     """
-    groups: dict[str, list[int]] = defaultdict(list)
-    for position, name in enumerate(names):
-        groups[folded(name)].append(position)
     target = np.arange(len(names), dtype=np.int32)
     merged: list[MergedName] = []
-    for positions in groups.values():
-        if len(positions) == 1:
-            continue
+    for positions in _same(names):
         # Known names stay; otherwise the most frequent spelling wins, of equals the first one.
         kept = min(positions, key=lambda i: (i >= fixed, -int(counts[i]), i))
         others = [i for i in positions if i != kept and i >= fixed and counts[i]]
@@ -54,3 +49,14 @@ def spellings(
         if others:
             merged.append(MergedName(names[kept], tuple(names[i] for i in others)))
     return target, merged
+
+
+def _same(names: Sequence[str]) -> list[list[int]]:
+    """Return the positions of names with several spellings. One number per name is kept in memory."""
+    hashes = np.fromiter((hash(folded(name)) for name in names), np.int64, len(names))
+    _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    repeated = np.isin(hashes, hashes[first[counts > 1]])
+    groups: dict[str, list[int]] = defaultdict(list)
+    for position in np.flatnonzero(repeated).tolist():
+        groups[folded(names[position])].append(position)
+    return [positions for positions in groups.values() if len(positions) > 1]
