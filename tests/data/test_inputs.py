@@ -120,6 +120,24 @@ def test_standard_input_can_have_any_format(tmp_path: Path, data: bytes):
     assert facts(open_dataset(tmp_path / "out")) == Counter(ROWS)
 
 
+def test_a_list_of_json_objects_is_read(tmp_path: Path):
+    (tmp_path / "f.json").write_text("[" + as_json().decode().replace("\n", ",\n") + "]")
+    assert facts(import_dataset(tmp_path / "f.json")) == Counter(ROWS)
+    (tmp_path / "bad.json").write_text('[{"subject": "a", "relation": "r", "object": "b", "time": 1}, 3]')
+    with pytest.raises(DataError, match=r"bad\.json, row 2: not a JSON object"):
+        import_dataset(tmp_path / "bad.json")
+    (tmp_path / "cut.json").write_text('[{"subject": "a"')
+    with pytest.raises(DataError, match=r"cut\.json: not JSON"):
+        import_dataset(tmp_path / "cut.json")
+
+
+def test_without_an_option_the_dataset_is_named_like_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    write_table(tmp_path / "visits.2018.csv", ROWS)
+    titer("data", "import", "visits.2018.csv")
+    assert open_dataset(tmp_path / "data" / "visits").name == "visits"
+
+
 def test_a_url_is_an_error_that_says_what_to_do(tmp_path: Path):
     result = invoke("data", "import", "https://example.com/events.csv", "--out", tmp_path / "out")
     assert "download it first" in str(result.exception)

@@ -6,11 +6,16 @@ import random
 import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from commands import invoke, titer
 from titer.data.dataset import Dataset
@@ -137,6 +142,48 @@ def test_dates_in_named_columns_are_detected(tmp_path: Path):
     with pytest.raises(ProposalError) as caught:
         import_dataset(tmp_path / "f.csv")
     assert caught.value.proposal.options.words() == ["--date-format", "%d/%m/%Y"]
+
+
+@given(data=st.binary(max_size=300), text=st.text(max_size=300), suffix=st.sampled_from(["csv", "txt", "jsonl", "xyz"]))
+def test_any_file_is_imported_or_a_data_error(data: bytes, text: str, suffix: str):
+    for content in (data, text.encode("utf-8", "surrogatepass"), b"subject,relation,object,time\n" + data):
+        with TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path = Path(folder, f"f.{suffix}")
+            path.write_bytes(content)
+            with suppress(DataError):
+                import_dataset(path, accept=True, skip_bad_rows=True)
+
+
+rows = st.lists(
+    st.tuples(
+        *[st.sampled_from(["Ada", "Ben", "", "NA", "Zoë"])] * 3, st.sampled_from(["1/2/2015", "13/2/2015", "", "x"])
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(phases=[Phase.generate], max_examples=60)
+@given(rows=rows, delimiter=st.sampled_from(",;\t|"), encoding=st.sampled_from(["utf-8", "latin-1", "utf-16"]))
+def test_the_command_of_a_proposal_reads_what_was_shown(rows: list[tuple[str, ...]], delimiter: str, encoding: str):
+    table = [("sender", "kind", "receiver", "date"), ("Ada", "meets", "Ben", "14/2/2015"), *rows]
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder, "f.csv")
+        path.write_bytes("".join(delimiter.join(row) + "\n" for row in table).encode(encoding))
+        proposal = None
+        try:
+            import_dataset(path, split=(1, 0, 0))
+        except ProposalError as error:
+            proposal = error.proposal
+        except DataError:
+            assert sum(row[3] in ("", "x") for row in rows) > 0  # otherwise the column of dates is found
+        if proposal is not None:
+            given = import_dataset(path, skip_bad_rows=True, split=(1, 0, 0), **proposal.options.to_dict())
+            accepted = import_dataset(path, skip_bad_rows=True, split=(1, 0, 0), accept=True)
+            assert given.checksum == accepted.checksum
+            assert len(proposal.facts) == min(3, len(given.facts))
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The command ``titer data import``."""
 
+import re
 import shlex
 import sys
 from enum import StrEnum
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from titer.data.readers.rejections import Rejections
 
 EXAMPLES = (
-    "titer data import events.csv --out data/events",
+    "titer data import events.csv",
     "titer data import events.tsv --out data/events --column subject=Actor1 --column time=Date",
     "titer data import deals.csv --out data/deals --constant relation=acquired",
     "titer data import acled.csv --out data/acled --column 'object=ACTOR2|COUNTRY' --bad-rows skip",
@@ -80,7 +81,9 @@ def import_data(
             "the benchmark format.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Dataset folder to write.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Dataset folder to write (default: data/NAME, named like the first file).")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the dataset (default: that of the folder).")] = None,
     column: ColumnOption = None,
     constant: ConstantOption = None,
@@ -143,9 +146,11 @@ def import_data(
     """
     from titer.data.detection.proposal import ProposalError
     from titer.data.import_files import SplitOptions, import_files
+    from titer.data.readers.inputs import default_name
     from titer.data.readers.options import TableOptions
     from titer.data.time_unit import TimeUnit
 
+    out = out or Path("data") / (name or default_name(files))
     splits = SplitOptions(_fractions(split), valid_from, test_from)
 
     def run(options: TableOptions, accept: bool) -> "Imported":
@@ -192,7 +197,8 @@ def import_data(
         imported = run(options, yes)
     except ProposalError as error:
         words = [word for option, value in others.items() if value is not None for word in (option, str(value))]
-        command = ["titer", "data", "import", *files, *words, *error.proposal.options.words()]
+        shown = [re.sub(r"(://[^:/@]+):[^@]+@", r"\1:***@", file) for file in files]  # no passwords
+        command = ["titer", "data", "import", *shown, *words, *error.proposal.options.words()]
         _confirm(error, shlex.join([*command, *(["--overwrite"] if overwrite else [])]))
         imported = run(error.proposal.options, yes)
     _report(imported)

@@ -1,5 +1,6 @@
 """Readers of JSON objects: one per line of a file, or a list in memory."""
 
+import codecs
 import io
 import json
 import math
@@ -55,9 +56,25 @@ class JsonLines(Source):
 
     def _read_rows(self) -> Iterator[JsonRow]:
         with pa.input_stream(str(self.path), compression="detect") as stream:
-            for number, line in enumerate(io.BufferedReader(stream), start=1):
+            lines = io.BufferedReader(stream)
+            if lines.peek(1024).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+                yield from self._read_array(lines.read())
+                return
+            for number, line in enumerate(lines, start=1):
                 text = line.decode("utf-8", "replace").strip()
                 yield JsonRow(number, text, *(_parse_object(line) if line.strip() else (None, "")))
+
+    def _read_array(self, text: bytes) -> Iterator[JsonRow]:
+        """Read one list of objects, which is completely in memory."""
+        try:
+            values = json.loads(text.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self.name}: not JSON: {error}") from error
+        for number, value in enumerate(values, start=1):
+            if isinstance(value, dict):
+                yield JsonRow(number, json.dumps(value, ensure_ascii=False), value)
+            else:
+                yield JsonRow(number, json.dumps(value, ensure_ascii=False), None, "not a JSON object")
 
     def _read_columns(self) -> list[str]:
         # Many rows, since unknown values are often left out of an object.
