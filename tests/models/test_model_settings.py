@@ -11,9 +11,12 @@ from titer.models.common.embedding import EmbeddingConfig
 from titer.models.cygnet import CyGNetConfig
 from titer.models.de_simple import DESimplEConfig
 from titer.models.random_walk import RandomWalkConfig
+from titer.models.re_gcn.config import REGCNConfig
 from titer.models.recurrency import RecurrencyConfig
 from titer.models.renet.config import RENetConfig
 from titer.models.tango.config import TANGOConfig
+from titer.models.tirgn.config import TiRGNConfig
+from titer.models.tlogic.config import TLogicConfig
 from titer.models.tntcomplex import TNTComplExConfig
 from titer.models.ttranse import TTransEConfig
 from titer.models.xerte.config import XERTEConfig
@@ -27,12 +30,24 @@ SHARE = ([0.0, 1.0], [-0.1, 1.1, NAN])
 ANYTHING = ([True, False], [])
 
 EMBEDDING = {"dim": COUNT, "dropout": RATE}
+EVOLUTION = {
+    "dim": COUNT,
+    "steps": COUNT,
+    "layers": COUNT,
+    "channels": COUNT,
+    "dropout": RATE,
+    "entity_weight": SHARE,
+    "names": ANYTHING,
+    "angle": NOT_NEGATIVE,
+    "angle_weight": NOT_NEGATIVE,
+}
 
 SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
     CyGNetConfig: {
         "dim": COUNT,
         "copy_weight": ([0.1, 0.9], [0.0, 1.0, NAN]),
         "copy_range": POSITIVE,
+        "frozen_vocabulary": ANYTHING,
         "dropout": RATE,
     },
     DESimplEConfig: {**EMBEDDING, "temporal_share": SHARE, "time_scale": POSITIVE},
@@ -43,6 +58,7 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "num_walks": COUNT,
         "seed": ([0, (1 << 31) - 1], [-1, 1 << 31]),
     },
+    REGCNConfig: EVOLUTION,
     RecurrencyConfig: {
         "decays": ([(0.0,), (1.0, 2.0)], [(), (1.0, -0.1), (NAN,)]),
         "mixes": ([(0.0,), (1.0, 2.0)], [(), (1.0, -0.1), (NAN,)]),
@@ -68,11 +84,26 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "solver": (["euler", "midpoint", "rk4"], ["dopri5"]),
         "dropout": RATE,
     },
+    TiRGNConfig: {**EVOLUTION, "history_weight": ([0.1, 0.9], [0.0, 1.0, NAN])},
     TNTComplExConfig: {
         **EMBEDDING,
         "num_periods": COUNT,
         "embedding_penalty": NOT_NEGATIVE,
         "smoothness_penalty": NOT_NEGATIVE,
+    },
+    TLogicConfig: {
+        "rule_lengths": ([(1,), (3, 1)], [(), (1, 1), (0,), (4,)]),
+        "num_walks": COUNT,
+        "transition": (["exponential", "uniform"], ["linear"]),
+        "num_samples": COUNT,
+        "min_confidence": SHARE,
+        "min_body_support": COUNT,
+        "top_k": ([0, 20], [-1]),
+        "window": ([0, 200], [-1]),
+        "confidence_weight": SHARE,
+        "decay": POSITIVE,
+        "smoothing": NOT_NEGATIVE,
+        "popularity_weight": SHARE,
     },
     TTransEConfig: {**EMBEDDING, "num_periods": COUNT},
     XERTEConfig: {

@@ -12,6 +12,7 @@ from titer.cli.import_data import import_data
 from titer.cli.options import JsonOption, examples
 from titer.cli.screen import say, say_json, say_table, spark
 from titer.errors import DataError
+from titer.suggestions import hint
 
 if TYPE_CHECKING:
     from titer.data.dataset import Dataset
@@ -41,7 +42,7 @@ def list_datasets() -> None:
 
 @app.command("download", epilog=examples("titer data download ICEWS14", "titer data download YAGO --from ~/benchmarks"))
 def download(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="ICEWS14, ICEWS18, WIKI or YAGO.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="ICEWS14, ICEWS18, WIKI, YAGO or ICEWS14-RE-GCN.")],
     mirror: Annotated[
         str | None, typer.Option(metavar="URL", help="Download the files of the benchmark from this URL.")
     ] = None,
@@ -62,7 +63,7 @@ def download(
 
     benchmark = benchmark_named(name)
     if benchmark is None:
-        raise DataError(f"unknown benchmark {name!r}; choose from {', '.join(BENCHMARKS)}")
+        raise DataError(f"unknown benchmark {name!r}{hint(name, list(BENCHMARKS))}")
     say(f"{benchmark.name} is in {downloads.download(benchmark, mirror=mirror, folder=folder)}")
 
 
@@ -72,7 +73,7 @@ def info(
         str,
         typer.Argument(
             metavar="DATASET",
-            help="A dataset folder, a run directory, or a name: small-world, ICEWS14, ICEWS18, WIKI or YAGO.",
+            help="A dataset folder, a run directory, small-world, or a downloaded benchmark such as ICEWS14.",
         ),
     ],
     json: JsonOption = False,

@@ -92,7 +92,7 @@ def forecast(
         raise TiterError("--out needs --file; use --json for the answers to one question")
     question = Question(subject, relation, object, at)
     forecaster = Forecaster.load(run, device, store)
-    _note_no_evidence(forecaster, explained)
+    note_no_evidence(forecaster, explained)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)
         if without or with_
@@ -128,7 +128,7 @@ def _answer_file(
         check_can_write(out, overwrite=overwrite)
     questions, total = read_questions(file, _mapping(run)), count_rows(file)
     forecaster = Forecaster.load(run, device, store)
-    _note_no_evidence(forecaster, explain)
+    note_no_evidence(forecaster, explain)
     results = forecaster.ask_many(questions, top=top, explain=explain)
     counted = _Counted(track(results, "answering", total))
     if out is not None:
@@ -150,7 +150,8 @@ def _mapping(run: Path) -> "TableOptions | None":
     return read_mapping(run / DATASET)
 
 
-def _note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
+def note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
+    """Say that a model has no evidence, if evidence is asked for."""
     if explain and not forecaster.model.explains():
         note(f"note: {forecaster.model.name} has no evidence to show")
 

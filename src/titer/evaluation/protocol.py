@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from titer.errors import ConfigError
 from titer.graph.filters import Filter
+from titer.suggestions import hint
 
 
 class Ties(StrEnum):
@@ -25,6 +26,8 @@ class Unreachable(StrEnum):
     """Below all answers that the model scores, tied with all others that it does not."""
     LAST = "last"
     """The number of entities."""
+    MISSED = "missed"
+    """One billion, so that the answer adds nothing to MRR and Hits@k."""
 
 
 class Past(StrEnum):
@@ -87,5 +90,5 @@ def convention(name: str) -> Protocol:
         ConfigError: If there is no such convention.
     """
     if name not in CONVENTIONS:
-        raise ConfigError(f"unknown convention {name!r}; use one of {', '.join(CONVENTIONS)}")
+        raise ConfigError(f"unknown convention {name!r}{hint(name, list(CONVENTIONS))}")
     return CONVENTIONS[name]

@@ -8,6 +8,8 @@ from torch import Tensor
 from titer.evaluation.protocol import Ties, Unreachable
 from titer.models.base import UNREACHED
 
+MISSED_RANK = 1e9
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -43,6 +45,8 @@ class Ranks:
         }[ties]
         if unreachable is Unreachable.LAST:
             rank = torch.where(self.reached, rank, float(self.num_entities))
+        if unreachable is Unreachable.MISSED:
+            rank = torch.where(self.reached, rank, MISSED_RANK)
         return rank
 
     @classmethod

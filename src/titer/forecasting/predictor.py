@@ -124,11 +124,11 @@ class Predictor:
         value, probability = float(scored.scores[0, entity]), float(scored.probabilities[0, entity])
         return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
 
-    def describe(self, edge: Edge, asked: int) -> PastFact:
-        """Return a fact in words, as seen from the time of a question."""
+    def describe(self, edge: Edge, asked: int, numbers: dict[str, float] | None = None) -> PastFact:
+        """Return a fact in words, as seen from the time of a question, with a model's numbers for it."""
         fact = edge.forward(self.vocabulary)
         term = self.rows.term_of(fact, self.history, asked)
-        return past_fact(edge, asked, self.vocabulary, self.axis, term, self.rows.attributes(fact))
+        return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, self.rows.attributes(fact))
 
     def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
         vocabulary, (subject, relation, time) = self.vocabulary, question
@@ -155,7 +155,7 @@ class Predictor:
         asked = int(query.time)
         return tuple(
             Reason(
-                tuple(self.describe(edge, asked) for edge in item.path),
+                tuple(self.describe(edge, asked, numbers) for edge, numbers in item.hops),
                 item.share,
                 item.note,
                 self.rows.num_paths(item.path, item.count, self.history, asked),

@@ -17,12 +17,15 @@ BUILT_IN = {
     "de_simple": "titer.models.de_simple",
     "path_mixture": "titer.models.path_mixture.model",
     "random_walk": "titer.models.random_walk",
+    "re_gcn": "titer.models.re_gcn.model",
     "recurrency": "titer.models.recurrency",
     "renet": "titer.models.renet.model",
     "ta_distmult": "titer.models.ta_distmult",
     "tango_distmult": "titer.models.tango.model",
     "tango_tucker": "titer.models.tango.model",
+    "tirgn": "titer.models.tirgn.model",
     "titer": "titer.models.titer.model",
+    "tlogic": "titer.models.tlogic.model",
     "tntcomplex": "titer.models.tntcomplex",
     "ttranse": "titer.models.ttranse",
     "xerte": "titer.models.xerte.model",
@@ -82,8 +85,9 @@ def model_class(name: str) -> "type[Model]":
             register(_load(next(iter(found))))
         else:
             names = model_names()
-            message = f"unknown model {name!r}; available: {', '.join(names)}"
-            raise UnknownNameError(message, suggest(name, names, MAX_SUGGESTIONS))
+            close = suggest(name, names, MAX_SUGGESTIONS)
+            others = "" if close else f"; choose from {', '.join(names)}"
+            raise UnknownNameError(f"unknown model {name!r}{others}", close)
     return _classes[name]
 
 

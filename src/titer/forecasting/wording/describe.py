@@ -14,6 +14,7 @@ def past_fact(
     asked: int,
     vocabulary: Vocabulary,
     axis: TimeAxis,
+    numbers: dict[str, float] | None = None,
     term: Term | None = None,
     attributes: str = "",
 ) -> PastFact:
@@ -24,6 +25,7 @@ def past_fact(
         asked: The time step of the question.
         vocabulary: The names of entities and relations.
         axis: The calendar of the time steps.
+        numbers: What a model computed for this hop of the path, by name.
         term: First and last time step of the fact before the question, if it lasts.
         attributes: Text after the fact.
     """
@@ -43,6 +45,7 @@ def past_fact(
         age=asked - fact.time,
         sentence=f"{sentence(*names)} {when}{attributes}",
         reversed=bool(vocabulary.is_inverse(edge.relation)),
+        numbers=dict(numbers or {}),
     )
 
 

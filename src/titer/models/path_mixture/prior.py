@@ -75,7 +75,7 @@ class Prior(nn.Module):
                 return EntityStates(activity, has_past, None, None, None)
             # The history may have entities that were added after training.
             usable = has_past & functional.pad(trained, (0, batch.num_entities - len(trained)))
-            return EntityStates(activity, has_past, *self.fit.describe(batch, usable))
+            return EntityStates(activity, has_past, *self.fit.describe(batch, usable, has_past))
 
         if torch.is_grad_enabled() or self.training:
             return compute()
@@ -121,7 +121,7 @@ class Fit(nn.Module):
 
     The state h of an entity is computed from its latest edges, and e is its embedding. The embedding is zero for
     unseen entities and for entities without a past fact, so that the model learns to do without it. The embedding of
-    the entity's name is added to it.
+    the entity's name is added to it; as an answer, an entity has a name only after its first fact.
     """
 
     def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
@@ -139,11 +139,12 @@ class Fit(nn.Module):
         self.answer_state = nn.Linear(dim, dim, bias=False)
         self.dropout = nn.Dropout(config.dropout)
 
-    def describe(self, batch: QueryBatch, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def describe(self, batch: QueryBatch, usable: Tensor, has_past: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return e, h and e + V h of all entities; ``usable`` masks those with an embedding. (entities, dim) each"""
         embedding = self._embeddings(batch, usable)
         state = self._states(batch, embedding)
-        return embedding, state, embedding + self.answer_state(state)
+        # A query names its own subject. That any other entity will exist is not known before its first fact.
+        return embedding, state, embedding * has_past[:, None] + self.answer_state(state)
 
     def forward(self, batch: QueryBatch, subject_activity: Tensor, entities: EntityStates) -> Tensor:
         """Return the fit of every answer to every query. (queries, entities)"""
