@@ -13,10 +13,14 @@ from titer.version import __version__ as __version__
 if TYPE_CHECKING:
     from titer.api import evaluate as evaluate
     from titer.api import train as train
+    from titer.data.attributes import Attributes as Attributes
     from titer.data.dataset import Dataset as Dataset
+    from titer.data.detection.proposal import Proposal as Proposal
+    from titer.data.detection.proposal import ProposalError as ProposalError
     from titer.data.facts import Facts as Facts
     from titer.data.importing import import_dataset as import_dataset
     from titer.data.load import load_dataset as load_dataset
+    from titer.data.readers.options import TableOptions as TableOptions
     from titer.data.readers.rejections import Problem as Problem
     from titer.data.time_axis import TimeAxis as TimeAxis
     from titer.data.time_unit import TimeUnit as TimeUnit
@@ -84,6 +88,9 @@ _PUBLIC = {
     "titer.data.load": ["load_dataset"],
     "titer.data.importing": ["import_dataset"],
     "titer.data.dataset": ["Dataset"],
+    "titer.data.attributes": ["Attributes"],
+    "titer.data.readers.options": ["TableOptions"],
+    "titer.data.detection.proposal": ["Proposal", "ProposalError"],
     "titer.data.facts": ["Facts"],
     "titer.data.vocabulary": ["Vocabulary"],
     "titer.data.time_axis": ["TimeAxis"],

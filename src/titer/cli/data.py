@@ -1,5 +1,6 @@
 """The commands ``titer data``: list, download, import and inspect datasets."""
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -94,6 +95,8 @@ def _show(summary: "Summary") -> None:
     say(f"{dataset.name}: {numbers['first']} to {numbers['last']}, time unit: {dataset.axis.unit}")
     say(f"{dataset.vocabulary.num_entities:,} entities, {dataset.vocabulary.num_relations:,} relations, "
         f"{len(summary.steps):,} time steps with facts")  # fmt: skip
+    if dataset.mapping is not None and (words := dataset.mapping.words()):
+        say(f"imported with {shlex.join(words)}")
     say()
     say_table(
         ["split", "facts", "duplicates", "from", "to"],

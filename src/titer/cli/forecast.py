@@ -12,6 +12,7 @@ from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
+    from titer.data.readers.options import TableOptions
     from titer.forecasting.forecast import Forecast, Unanswered
     from titer.forecasting.forecaster import Forecaster
 
@@ -125,7 +126,7 @@ def _answer_file(
     # Errors in the files are reported before the model is loaded.
     if out is not None:
         check_can_write(out, overwrite=overwrite)
-    questions, total = read_questions(file), count_rows(file)
+    questions, total = read_questions(file, _mapping(run)), count_rows(file)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explain)
     results = forecaster.ask_many(questions, top=top, explain=explain)
@@ -139,6 +140,14 @@ def _answer_file(
     if counted.unanswered:
         where = 'see the column "error"' if out is not None else "see above"
         note(f"{counted.unanswered:,} of {counted.questions:,} questions could not be answered: {where}")
+
+
+def _mapping(run: Path) -> "TableOptions | None":
+    """Return how the dataset of a run was imported, without loading its model; ``None`` if that is not known."""
+    from titer.data.dataset_folder import read_mapping
+    from titer.training.layout import DATASET
+
+    return read_mapping(run / DATASET)
 
 
 def note_no_evidence(forecaster: "Forecaster", explain: int) -> None:

@@ -68,7 +68,7 @@ class Forecaster:
         self._store: FactStore | None = None
         self._live: LiveHistory | None = None
         history = History(dataset.facts, dataset.vocabulary).to(model.device)
-        self._predictor = Predictor.create(model, dataset.axis, history)
+        self._predictor = Predictor.create(model, dataset.axis, history, dataset)
         self.refresh()
 
     @classmethod
