@@ -45,6 +45,9 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted training from its last checkpoint.")
     ] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Train the event model too, instead of when it is first used.")
+    ] = False,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Train a model on a dataset and write a run directory."""
@@ -61,7 +64,8 @@ def train(
         check_can_create(out, overwrite=overwrite)
     note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
     run = train_model(data, settings, out, overwrite=overwrite, resume=resume)
-    event_model(run, run.load_model(settings.training.device))
+    if events:
+        event_model(run, run.load_model(settings.training.device))
     measured = [found for found in run.evaluations if found["split"] == "valid"]
     result = f"validation MRR {100 * measured[-1]['metrics']['mrr']:.2f}" if measured else "no validation split"
     say(f"{out}: {settings.model_name} trained on {data.name}, {result}")

@@ -11,11 +11,11 @@ class EventConfig:
     """Seed of everything random."""
     num_rows: int = 300_000
     """Maximum number of training examples."""
-    rows_per_fact: int = 40
+    rows_per_fact: int = 20
     """Training examples for each fact of the training split, if these are fewer."""
     epochs: int = 4
     """Minimum number of passes over the examples."""
-    min_batches: int = 800
+    min_batches: int = 600
     """Minimum number of batches: with few examples there are more passes."""
     batch_size: int = 2048
     """Examples in a batch."""

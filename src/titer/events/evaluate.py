@@ -116,6 +116,7 @@ def evaluate_events(
     )
 
 
+@torch.inference_mode()
 def _add_step(
     events: EventModel,
     baselines: Baselines,

@@ -74,7 +74,8 @@ def _num_rows(index: EventIndex, config: EventConfig) -> int:
 
 def _optimise(network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor], config: EventConfig) -> None:
     """Minimise a loss over batches of rows with Adam and one cycle of the learning rate."""
-    size = min(config.batch_size, num_rows)
+    # Few examples in smaller batches: as many steps in less time.
+    size = min(config.batch_size, max(num_rows // 300, 256), num_rows)
     per_epoch = math.ceil(num_rows / size)
     epochs = max(config.epochs, math.ceil(min(config.min_batches, MAX_PASSES * per_epoch) / per_epoch))
     batches = epochs * per_epoch

@@ -74,8 +74,11 @@ class EventModel(nn.Module):
         self.config = config or EventConfig()
         self.axis = axis
         number = vocabulary.num_relations
-        self.networks = nn.ModuleList(IntensityNetwork(number) for _ in range(self.config.members))
-        self.novelty_network = NoveltyNetwork(2 * number)
+        # The first weights depend on the seed alone, not on what was random before.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.config.seed)
+            self.networks = nn.ModuleList(IntensityNetwork(number) for _ in range(self.config.members))
+            self.novelty_network = NoveltyNetwork(2 * number)
         self.calibration = Calibration()
         self.register_buffer("lasting", torch.zeros(number))
         self._indexed: tuple[History, HistoryIndex] | None = None

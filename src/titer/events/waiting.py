@@ -46,6 +46,7 @@ class WaitingTimes:
     medians: dict[str, list[Tensor]] = field(default_factory=dict[str, list[Tensor]])
     calls: int = 0
 
+    @torch.inference_mode()
     def add(
         self, events: "EventModel", baselines: Baselines, index: EventIndex, origin: Origin, steps_left: int
     ) -> None:

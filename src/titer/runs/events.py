@@ -28,12 +28,14 @@ def event_model(run: Run, model: Model) -> EventModel:
         The event model, on the device of the model.
 
     Raises:
-        RunError: The file of the event model is damaged.
+        RunError: The file of the event model is damaged, or training is not finished.
     """
     path = run.path / EVENTS
     dataset = run.dataset
     if path.is_file():
         return load_events(path, dataset.vocabulary, dataset.axis).to(model.device)
+    if not run.is_finished:
+        raise RunError(f"{run.path}: training is not finished, so its events cannot be forecast")
     config = EventConfig(seed=run.config.training.seed)
     events = EventModel(dataset.vocabulary, dataset.axis, config).fit(dataset, model)
     # A run that cannot be written to, such as on a read-only disk, is trained again next time.
