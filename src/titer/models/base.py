@@ -16,9 +16,9 @@ from titer.errors import TiterError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.evidence import Evidence
+from titer.models.scores import UNREACHED, DenseScores, Scores
 
-UNREACHED = -torch.inf
-"""The score of an entity that the model does not consider as an answer."""
+__all__ = ["UNREACHED", "Model", "NoConfig", "StepResult", "check_scores", "evaluating"]
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,29 @@ class Model(nn.Module, ABC):
             (``UNREACHED``) excludes an entity. NaN is an error.
         """
 
+    def scores(self, queries: Queries, history: History) -> Scores:
+        """Score every entity as the answer to every query, whole or in blocks of entities.
+
+        The default wraps the tensor of ``score``. A model whose memory must not grow with the number of entities
+        overrides this method, and ``score`` returns ``self.scores(queries, history).dense()``.
+
+        Args:
+            queries: As for ``score``.
+            history: As for ``score``.
+
+        Returns:
+            The same scores as those of ``score``.
+        """
+        return DenseScores(self.score(queries, history))
+
     def logits(self, scores: Tensor) -> Tensor:
         """Convert scores to logits, whose differences are log odds.
 
-        The default returns the scores. A model whose scores are non-negative weights returns their logarithms.
+        The default returns the scores. A model whose scores are non-negative weights returns their logarithms. Each
+        logit depends on its own score alone, so blocks of scores are converted one by one.
 
         Args:
-            scores: The result of ``score``. Shape ``(queries, num_entities)``.
+            scores: The result of ``score``, or a block of it. Shape ``(queries, num_entities)``.
 
         Returns:
             Logits of the same shape, in the same order within each row, with ``-inf`` where the score is ``-inf``.

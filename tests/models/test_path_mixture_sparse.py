@@ -1,0 +1,102 @@
+"""The sparse computation of the path mixture against a dense one."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.dense_path_mixture import dense_loss, dense_scores
+from strategies import LAST_TIME, Graph, graphs
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.model import PathMixture
+
+SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 6, "second_edges": 5}
+KINDS = ("direct", "two_hops", "same_relation", "trust", "prior", "names")
+
+
+def random_model(vocabulary: Vocabulary, train: Facts, **settings: Any) -> PathMixture:
+    """A model with random weights that does not drop anything in training."""
+    torch.manual_seed(0)
+    settings = {**SMALL, "dropout": 0.0, "entity_dropout": 0.0, **settings}
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**settings))
+    model.prepare(train, Facts.empty())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return model
+
+
+def gradients(model: PathMixture, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+    found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    names = [name for name, _ in model.named_parameters()]
+    return {
+        name: torch.zeros_like(parameter) if each is None else each
+        for name, parameter, each in zip(names, model.parameters(), found, strict=True)
+    }
+
+
+def assert_same(model: PathMixture, queries: Queries, answers: torch.Tensor, history: History) -> None:
+    """Loss, gradients and scores are those of the dense computation."""
+    expected = dense_loss(model, queries, answers, history)
+    found = model.training_step(queries, answers, history).loss
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    wanted = gradients(model, expected)
+    for name, gradient in gradients(model, found).items():
+        torch.testing.assert_close(
+            gradient, wanted[name], rtol=2e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}"
+        )
+    model.eval()
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            model.score(queries, history), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4
+        )
+
+
+@pytest.mark.slow
+@given(
+    graph=graphs(),
+    smoothing=st.sampled_from([0.0, 0.3]),
+    members=st.integers(1, 2),
+    without=st.sets(st.sampled_from(KINDS)),
+)
+def test_loss_gradients_and_scores_are_those_of_the_dense_computation(
+    graph: Graph, smoothing: float, members: int, without: set[str]
+):
+    settings = {"label_smoothing": smoothing, "members": members, **dict.fromkeys(without, False)}
+    model = random_model(graph.vocabulary, graph.facts, **settings)
+    if len(graph.facts) == 0:
+        return
+    queries, answers = Queries.from_facts(graph.facts, graph.vocabulary)
+    assert_same(model, queries, answers, History(graph.facts, graph.vocabulary))
+
+
+@pytest.mark.slow
+def test_the_small_world_gives_the_same_loss_gradients_and_scores(world_data: Dataset):
+    model = random_model(world_data.vocabulary, world_data.train, label_smoothing=0.1)
+    history = History(world_data.train, world_data.vocabulary)
+    queries, answers = Queries.from_facts(world_data.train[-40:], world_data.vocabulary)
+    assert_same(model, queries, answers, history)
+
+
+@pytest.mark.slow
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+def test_entities_added_after_training_are_scored_as_in_the_dense_computation(graph: Graph, time: int):
+    model = random_model(graph.vocabulary, graph.facts).eval()
+    old = graph.vocabulary.num_entities
+    larger = Vocabulary([*graph.vocabulary.entities, "Added", "Added later"], graph.vocabulary.relations)
+    later = Facts.from_rows([(old, 0, 0, time - 1), (0, 0, old + 1, time)])
+    history = History(Facts.concatenate(graph.facts, later), larger)
+    entities = torch.arange(larger.num_entities)
+    queries = Queries(entities, torch.zeros_like(entities), torch.full_like(entities, time))
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            model.score(queries, history), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4
+        )
