@@ -19,7 +19,7 @@ UNREACHED = -torch.inf
 
 
 @dataclass(frozen=True)
-class Block:
+class ScoreBlock:
     """The scores of some entities: those at the positions from ``start`` on.
 
     Attributes:
@@ -50,7 +50,7 @@ class Scores(ABC):
     num_entities: int
 
     @abstractmethod
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[ScoreBlock]:
         """Yield the scores of all positions, in ascending blocks. The caller must not change them.
 
         Computing blocks takes time; callers iterate as seldom as they can.
@@ -118,9 +118,9 @@ class DenseScores(Scores):
         self.num_queries, self.num_entities = values.shape
         self._values = values
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[ScoreBlock]:
         """Yield all scores as one block."""
-        yield Block(0, self._values)
+        yield ScoreBlock(0, self._values)
 
     def position(self, entity: Tensor) -> Tensor:
         """Return the entities themselves."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from titer.graph.history import History
 from titer.models.path_mixture.mixture import Weights
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.scores import UNREACHED, Block, Scores
+from titer.models.scores import UNREACHED, ScoreBlock, Scores
 
 Group = tuple[Tensor, QueryBatch, list[Weights]]
 """The queries of one time step: their rows, the queries, and the weights of each member."""
@@ -34,13 +34,13 @@ class MixtureScores(Scores):
         """Return the entity at each rank."""
         return self._index.by_first.index_select(0, position.view(-1)).view(position.shape)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[ScoreBlock]:
         """Yield log P of all entities, as one block."""
         if self._whole is None:
             self._whole = torch.empty(self.num_queries, self.num_entities, device=self._index.rank.device)
             for rows, _, weights in self._groups:
                 self._whole[rows] = self._log_probability(weights)
-        yield Block(0, self._whole)
+        yield ScoreBlock(0, self._whole)
 
     def _log_probability(self, weights: list[Weights]) -> Tensor:
         """Return log P of all entities for the queries of one time step. (queries, num_entities)"""
