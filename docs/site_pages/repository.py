@@ -9,13 +9,17 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "README.md": "index.md",
     "benchmarks/RESULTS.md": "results/index.md",
+    "benchmarks/paper_tables.md": "results/paper_tables.md",
     "benchmarks/path_mixture.md": "results/path_mixture.md",
     "benchmarks/speed.md": "results/speed.md",
     "notebooks/add_a_model.ipynb": "notebooks/add_a_model.md",
     "notebooks/from_csv_to_forecast.ipynb": "notebooks/from_csv_to_forecast.md",
 }
 """Path in the repository → path on the site, for documents outside ``docs/``."""
-PICTURES = {"benchmarks/inductive.svg": "results/inductive.svg"}
+PICTURES = {
+    "benchmarks/inductive.svg": "results/inductive.svg",
+    "benchmarks/time_encoding.svg": "results/time_encoding.svg",
+}
 """The same for the pictures of these documents."""
 LINK = re.compile(r"(?P<text>!?\[(?:[^\]\[]|\[[^\]]*\])*\])\((?P<target>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
 

@@ -1,6 +1,7 @@
 """Downloads from a local folder and from a mirror, over real connections to this machine."""
 
 import hashlib
+import re
 import threading
 import time
 from collections import Counter
@@ -102,12 +103,21 @@ def content(folder: Path) -> dict[str, str]:
 
 
 def test_the_catalogue_has_a_url_and_a_checksum_for_every_file():
-    assert set(BENCHMARKS) == {"ICEWS14", "ICEWS18", "WIKI", "YAGO"}
+    assert set(BENCHMARKS) == {"ICEWS14", "ICEWS18", "WIKI", "YAGO", "ICEWS14-RE-GCN"}
     for benchmark in BENCHMARKS.values():
-        assert set(benchmark.sha256) == set(FILES)
+        assert set(FILES) - set(benchmark.sha256) <= {"stat.txt"}
         assert all(len(value) == 64 for value in benchmark.sha256.values())
-        assert benchmark.home.startswith("https://")
-        assert benchmark.home.endswith(f"/{benchmark.name}/")
+        assert re.fullmatch(r"https://.+/data/ICEWS14s?/|https://.+/data/" + benchmark.name + "/", benchmark.home)
+
+
+def test_the_sizes_tell_benchmarks_apart():
+    assert len({benchmark.facts for benchmark in BENCHMARKS.values()}) == len(BENCHMARKS)
+
+
+def test_a_benchmark_without_a_checksum_of_a_file_does_not_need_it(toy: Benchmark, mirror: Mirror):
+    del toy.sha256["stat.txt"]
+    assert "stat.txt" not in content(download(toy, mirror=mirror.url))
+    assert downloaded(toy) is not None
 
 
 def test_a_mirror_fills_the_cache(toy: Benchmark, mirror: Mirror, cache: Path):
@@ -238,7 +248,8 @@ def test_a_file_missing_from_a_local_folder_is_named(toy: Benchmark, tmp_path: P
 
 def test_the_error_for_an_unknown_benchmark_lists_the_known_ones():
     result = CliRunner().invoke(app, ["data", "download", "ICEWS05"])
-    assert str(result.exception) == "unknown benchmark 'ICEWS05'; choose from ICEWS14, ICEWS18, WIKI, YAGO"
+    known = "ICEWS14, ICEWS18, WIKI, YAGO, ICEWS14-RE-GCN"
+    assert str(result.exception) == f"unknown benchmark 'ICEWS05'; choose from {known}"
 
 
 def test_the_cache_is_in_the_users_cache_folder_or_in_titer_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -25,7 +25,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
 from titer.models.recurrency import Recurrency
-from titer.models.scores import ScoreBlock, DenseScores
+from titer.models.scores import DenseScores, ScoreBlock
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config

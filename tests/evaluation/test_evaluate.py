@@ -67,8 +67,8 @@ def oracle(dataset: Dataset, table: torch.Tensor, protocol: Protocol) -> float:
             better = sum(s > scores[answer] for s in rivals)
             equal = sum(s == scores[answer] for s in rivals)
             rank = 1 + better + {"optimistic": 0, "realistic": equal / 2, "pessimistic": equal}[protocol.ties]
-            if protocol.unreachable is Unreachable.LAST and scores[answer] == UNREACHED:
-                rank = 30
+            if scores[answer] == UNREACHED:
+                rank = {"tied": rank, "last": 30, "missed": 1e9}[protocol.unreachable]
             total += 1 / rank
     return total / (2 * len(dataset.test))
 

@@ -88,6 +88,7 @@ def test_an_unreachable_answer_is_tied_below_all_answers_with_a_score():
     assert ranks.reached.tolist() == [False]
     assert ranks.under().tolist() == [4.0]
     assert ranks.under(unreachable=Unreachable.LAST).tolist() == [5.0]
+    assert float(1 / ranks.under(unreachable=Unreachable.MISSED)) == pytest.approx(0, abs=1e-8)
 
 
 def test_metrics_of_known_ranks():

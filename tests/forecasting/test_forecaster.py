@@ -11,7 +11,8 @@ from titer import Forecaster, Question
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import DataError, TiterError, UnknownNameError
-from titer.forecasting.wording.render import as_text
+from titer.forecasting.wording.html import as_html
+from titer.forecasting.wording.render import SHARES, as_text, what_if_as_text
 from titer.models.recurrency import Recurrency
 from titer.runs.train import train
 from titer.store.adding import add_records
@@ -96,6 +97,27 @@ def test_text_shows_the_share_of_weaker_evidence(forecaster: Forecaster):
     (answer,) = found.answers
     some = replace(answer, reasons=(replace(answer.reasons[0], share=0.75),))
     assert " 25%  weaker evidence" in as_text(replace(found, answers=(some,)))
+
+
+def test_forecasts_say_what_the_shares_of_evidence_are(forecaster: Forecaster):
+    explained, plain = (forecaster.ask("Aldoria", "hold talks with", explain=explain) for explain in (1, 0))
+    assert as_text(explained).endswith(f"\n\n{SHARES}")
+    assert SHARES in as_html(explained).replace("&#x27;", "'")
+    assert SHARES not in as_text(plain) + as_html(plain)
+    changed = forecaster.what_if(Question("Aldoria", "hold talks with"), explain=1)
+    assert what_if_as_text(changed).endswith(f"\n\n{SHARES}")
+
+
+def test_the_temperature_changes_probabilities_and_no_share(any_forecaster: Forecaster):
+    def shares(temperature: float) -> tuple[float, list[float]]:
+        any_forecaster.model.temperature = temperature
+        (answer,) = any_forecaster.ask("Aldoria", "hold talks with", top=1, explain=10).answers
+        return answer.probability, [reason.share for reason in answer.reasons]
+
+    (flat, of_flat), (sharp, of_sharp) = shares(3.0), shares(0.5)
+    assert sharp > flat
+    assert of_flat == pytest.approx(of_sharp)
+    any_forecaster.model.temperature = 1.0
 
 
 def test_reasons_that_differ_only_in_their_dates_are_grouped(forecaster: Forecaster, world_data: Dataset):

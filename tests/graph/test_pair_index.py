@@ -58,6 +58,15 @@ class TestPairIndex:
             for answer in {o for s2, r2, o, t in edges if (s2, r2) == (s, r) and t - history.first_time < before}
         )
 
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+    def test_each_pair_has_all_relations_before_the_time(self, graph: Graph, time: int):
+        history = History(graph.facts, graph.vocabulary)
+        entities = torch.arange(graph.vocabulary.num_entities)
+        subject, object = torch.cartesian_prod(entities, entities).T
+        row, relation = PairIndex(history).relations_between(subject, object, max(time - history.first_time, 0))
+        found = zip(subject[row].tolist(), relation.tolist(), object[row].tolist(), strict=True)
+        assert sorted(found) == sorted({edge[:3] for edge in past_edges(graph, time)})
+
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), limit=st.integers(1, 4))
     def test_latest_answers_are_different_and_the_latest(self, graph: Graph, time: int, limit: int):
         history = History(graph.facts, graph.vocabulary)

@@ -113,6 +113,28 @@ class ModelCase:
         assert bool((after[:, num_old:] == UNREACHED).all())
 
     @pytest.mark.slow
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME), seed=st.integers(0, 9))
+    def test_names_of_entities_that_first_appear_at_or_after_the_time_of_the_query_do_not_change_its_scores(
+        self, graph: Graph, time: int, seed: int
+    ):
+        past = graph.facts.before(time)
+        known = past.mentions(graph.vocabulary.num_entities)
+        # The later names consist of words that training knows, so that a model which reads them cannot ignore them.
+        renamed = [
+            name if known[entity] else f"{graph.vocabulary.entities[(entity + seed) % len(known)]} ({name})"
+            for entity, name in enumerate(graph.vocabulary.entities)
+        ]
+        entities = torch.from_numpy(known.nonzero()[0])  # a query names its own subject, so that name is known
+        relation = torch.full_like(entities, seed % graph.vocabulary.num_directed_relations)
+        queries = Queries(entities, relation, torch.full_like(entities, time))
+        scores = []
+        for names in (graph.vocabulary.entities, renamed):
+            named = Graph(graph.facts, Vocabulary(names, graph.vocabulary.relations))
+            with torch.inference_mode():
+                scores.append(self.make(named, train=past).score(queries, History(named.facts, named.vocabulary)))
+        torch.testing.assert_close(*scores, rtol=1e-5, atol=1e-6)
+
+    @pytest.mark.slow
     def test_an_entity_added_after_training_can_be_subject_and_answer(self, run, world_data):
         model = run.load_model("cpu")
         old = world_data.vocabulary

@@ -125,8 +125,8 @@ def dense_fit(fit: Fit, batch: QueryBatch, subject_activity: Tensor, has_past: T
     usable = has_past & functional.pad(trained, (0, batch.num_entities - len(trained)))
     own = functional.pad(fit.entity.weight, (0, 0, 0, batch.num_entities - fit.entity.num_embeddings))
     embedding = own * usable[:, None]
-    if fit.names is not None:  # the name of an entity is not known before its first fact
-        embedding = embedding + fit.names(batch.history.vocabulary, entities) * has_past[:, None]
+    if fit.names is not None:
+        embedding = embedding + fit.names(batch.history.vocabulary, entities)
     edges = batch.latest(entities, fit.state_edges)
     each = functional.pad(embedding, (0, 0, 0, 1))[edges.object]
     each = each + functional.pad(fit.relation.weight, (0, 0, 0, 8))[edges.relation]
@@ -134,7 +134,8 @@ def dense_fit(fit: Fit, batch: QueryBatch, subject_activity: Tensor, has_past: T
     state = torch.tanh(fit.state(mean)) * edges.mask[:, :1]
     subject = batch.subject
     inputs = [embedding[subject], fit.relation(batch.relation), state[subject], subject_activity]
-    return fit.query(torch.cat(inputs, dim=1)) @ (embedding + fit.answer_state(state)).T
+    # The name of an answer is not known before its first fact.
+    return fit.query(torch.cat(inputs, dim=1)) @ (embedding * has_past[:, None] + fit.answer_state(state)).T
 
 
 def direct_coefficients(direct: Direct, query: Tensor, past: Tensor) -> Tensor:

@@ -104,3 +104,30 @@ def test_the_output_layers_have_as_many_parameters_as_in_the_paper():
     model = CyGNet(Vocabulary.numbered(7128, 230), TimeAxis())
     layers = sum(parameter.numel() for layer in (model.copy, model.generate) for parameter in layer.parameters())
     assert math.isclose(layers, 8.568e6, rel_tol=1e-4)
+
+
+@pytest.mark.slow
+@given(graph=graphs(), end=st.integers(-3, LAST_TIME), time=st.integers(-2, LAST_TIME + 2), seed=st.integers(0, 9))
+def test_a_frozen_vocabulary_gives_the_scores_of_a_history_that_ends_with_training(
+    graph: Graph, end: int, time: int, seed: int
+):
+    train = graph.facts.before(end)
+    model = cygnet(Graph(train, graph.vocabulary), frozen_vocabulary=True)
+    query = Queries.one(
+        seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, max(time, end)
+    )
+    with torch.inference_mode():
+        frozen, ended = (model.score(query, History(facts, graph.vocabulary)) for facts in (graph.facts, train))
+    torch.testing.assert_close(frozen, ended)
+
+
+def test_a_frozen_vocabulary_still_grows_within_the_training_split():
+    facts = Facts.from_rows([(0, 0, 1, 1), (0, 0, 2, 5), (0, 0, 3, 9)])
+    history = History(facts, Vocabulary.numbered(4, 1))
+    model = cygnet(Graph(facts.before(6), history.vocabulary), frozen_vocabulary=True)
+
+    def copied(time: int) -> list[int]:
+        absence, _ = model._copy_vocabulary(Queries.one(0, 0, time), history)
+        return (absence[0] == 0).nonzero()[:, 0].tolist()
+
+    assert [copied(time) for time in (1, 3, 6, 20)] == [[], [1], [1, 2], [1, 2]]

@@ -11,9 +11,11 @@ from titer.models.common.embedding import EmbeddingConfig
 from titer.models.cygnet import CyGNetConfig
 from titer.models.de_simple import DESimplEConfig
 from titer.models.random_walk import RandomWalkConfig
+from titer.models.re_gcn.config import REGCNConfig
 from titer.models.recurrency import RecurrencyConfig
 from titer.models.renet.config import RENetConfig
 from titer.models.tango.config import TANGOConfig
+from titer.models.tirgn.config import TiRGNConfig
 from titer.models.tntcomplex import TNTComplExConfig
 from titer.models.ttranse import TTransEConfig
 from titer.models.xerte.config import XERTEConfig
@@ -27,6 +29,17 @@ SHARE = ([0.0, 1.0], [-0.1, 1.1, NAN])
 ANYTHING = ([True, False], [])
 
 EMBEDDING = {"dim": COUNT, "dropout": RATE}
+EVOLUTION = {
+    "dim": COUNT,
+    "steps": COUNT,
+    "layers": COUNT,
+    "channels": COUNT,
+    "dropout": RATE,
+    "entity_weight": SHARE,
+    "names": ANYTHING,
+    "angle": NOT_NEGATIVE,
+    "angle_weight": NOT_NEGATIVE,
+}
 
 SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
     CyGNetConfig: {
@@ -43,6 +56,7 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "num_walks": COUNT,
         "seed": ([0, (1 << 31) - 1], [-1, 1 << 31]),
     },
+    REGCNConfig: EVOLUTION,
     RecurrencyConfig: {
         "decays": ([(0.0,), (1.0, 2.0)], [(), (1.0, -0.1), (NAN,)]),
         "mixes": ([(0.0,), (1.0, 2.0)], [(), (1.0, -0.1), (NAN,)]),
@@ -68,6 +82,7 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "solver": (["euler", "midpoint", "rk4"], ["dopri5"]),
         "dropout": RATE,
     },
+    TiRGNConfig: {**EVOLUTION, "history_weight": ([0.1, 0.9], [0.0, 1.0, NAN])},
     TNTComplExConfig: {
         **EMBEDDING,
         "num_periods": COUNT,

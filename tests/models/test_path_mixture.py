@@ -20,7 +20,7 @@ from titer.models.evidence import Edge
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.mixture import Mixture
-from titer.models.path_mixture.model import PathMixture
+from titer.models.path_mixture.model import FREQUENCY, PRIOR, PathMixture
 from titer.models.path_mixture.names import phrases_of, words_of
 from titer.models.path_mixture.paths import NUM_KNOTS, of_age
 from titer.models.path_mixture.prior import Fit
@@ -240,16 +240,14 @@ def test_the_evidence_for_an_unseen_entity_is_its_fact_and_the_prior():
     )
 
 
-@pytest.mark.parametrize(
-    ("prior", "note"), [(True, "prior expectation"), (False, "frequency and activity of the answer")]
-)
+@pytest.mark.parametrize(("prior", "note"), [(True, PRIOR), (False, FREQUENCY)])
 def test_the_note_names_what_remains_of_the_prior(prior: bool, note: str):
     vocabulary = Vocabulary.numbered(3, 1)
     model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**SMALL, prior=prior)).eval()
     history = History(Facts.from_rows([(0, 0, 1, 1)]), vocabulary)
     with torch.inference_mode():
         (only,) = model.explain(Queries.one(0, 0, 3), 2, history)
-    assert (only.path, only.note) == ((), f"{note}, apart from any path")
+    assert (only.path, only.note) == ((), note)
 
 
 def test_other_true_answers_are_excluded_from_the_loss():

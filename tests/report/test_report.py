@@ -14,6 +14,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.drawing.elements import el, table
 from titer.errors import TiterError
 from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.wording.render import SHARES
 from titer.report.report import write_report
 from titer.runs.run import Run
 from titer.runs.train import train
@@ -86,6 +87,7 @@ def test_a_report_gives_the_same_evidence_as_a_forecast(run: Run, tmp_path: Path
     asked = Forecaster.load(run, "cpu").ask(subject, relation, object, at=date, top=1, explain=5)
     reason = asked.answers[0].reasons[0]
     assert f"<li>{reason.share:.0%}: {reason.text}</li>" in html
+    assert SHARES in html
     assert reason.facts[0].sentence in html
     assert html.count('class="titer-timeline"') >= 2
 

@@ -66,9 +66,10 @@ def dataset() -> Dataset:
     return small_world().dataset
 
 
-def make_titer(dataset: Dataset) -> Model:
+def make_titer(dataset: Dataset, recipe: str = "tuned") -> Model:
     sizes: dict[str, Any] = {"entity_dim": 12, "time_dim": 6, "relation_dim": 10, "state_dim": 14, "hidden_dim": 16}
-    model = TITer(dataset.vocabulary, dataset.axis, TITerConfig(**sizes, num_edges=10, num_snapshots=20, dropout=0.1))
+    settings = {**sizes, **TITerConfig.PRESETS[recipe], "num_edges": 10, "num_snapshots": 20, "dropout": 0.1}
+    model = TITer(dataset.vocabulary, dataset.axis, TITerConfig(**settings))
     model.prepare(dataset.train, dataset.valid)
     return model
 
@@ -77,6 +78,8 @@ MAKERS: dict[str, Callable[[Dataset], Model]] = {
     "bilinear": lambda dataset: Bilinear(dataset.vocabulary, dataset.axis),
     "dropout": lambda dataset: Noisy(dataset.vocabulary, dataset.axis),
     "titer": make_titer,
+    "titer_paper": lambda dataset: make_titer(dataset, "paper"),
+    "titer_released": lambda dataset: make_titer(dataset, "released"),
 }
 
 

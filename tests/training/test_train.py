@@ -2,9 +2,11 @@ import json
 import shutil
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors import safe_open
 from torch import Tensor
 from typer.testing import CliRunner
 
@@ -13,6 +15,7 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import RunError, TiterError
 from titer.evaluation.evaluate import evaluate
+from titer.evaluation.metrics import Metrics
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.pair_index import PairIndex
@@ -113,6 +116,30 @@ def test_the_best_epoch_on_valid_is_kept(tiny_run: Run, world_data: Dataset):
     best = max(row["valid_mrr"] for row in rows if "valid_mrr" in row)
     assert evaluate(tiny_run.load_model("cpu"), world_data, "valid").metrics().mrr == pytest.approx(best)
     assert tiny_run.evaluations[0]["metrics"]["mrr"] == pytest.approx(best)
+
+
+@pytest.mark.parametrize(("keep", "epoch"), [("best", 2), ("last", 3)])
+def test_a_run_keeps_the_best_weights_or_the_last(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str, epoch: int
+):
+    scripted = iter([0.1, 0.3, 0.2])  # the second epoch is the best
+
+    def validate(*_: object, **__: object) -> SimpleNamespace:
+        mrr = next(scripted)
+        return SimpleNamespace(metrics=lambda: Metrics(1, mrr, mrr, mrr, mrr, 1.0))
+
+    monkeypatch.setattr("titer.training.loop.evaluate_task", validate)
+    settings = [*QUICK, "training.epochs=3", "training.validate_every=1", f"training.keep={keep}"]
+    run = train(world_data, Config.load(model="tiny", overrides=settings), tmp_path / "run")
+    with safe_open(run.path / f"checkpoint-{epoch:06d}.safetensors", framework="pt") as file:
+        expected = {name: file.get_tensor(f"model.{name}") for name in run.load_model("cpu").state_dict()}
+    kept = run.load_model("cpu").state_dict()
+    assert all(torch.equal(kept[name], tensor) for name, tensor in expected.items())
+
+
+def test_the_weights_to_keep_are_the_best_or_the_last():
+    with pytest.raises(TiterError, match=r"training\.keep must be one of best, last, not 'first'"):
+        TrainingConfig(keep="first")
 
 
 def test_the_same_seed_gives_the_same_weights(tiny_run: Run, world_data: Dataset, tmp_path: Path):

@@ -45,7 +45,7 @@ def _show(measured: "list[Measured]", json: bool) -> None:
         ["run", "model", "dataset", "protocol", "queries", *METRICS.values()],
         [
             [
-                one.source,
+                one.title,
                 one.model,
                 f"{one.dataset['name']} {one.dataset['checksum'][:8]}",
                 _protocol(one.found["protocol"]),

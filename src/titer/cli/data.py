@@ -40,7 +40,7 @@ def list_datasets() -> None:
 
 @app.command("download", epilog=examples("titer data download ICEWS14", "titer data download YAGO --from ~/benchmarks"))
 def download(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="ICEWS14, ICEWS18, WIKI or YAGO.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="ICEWS14, ICEWS18, WIKI, YAGO or ICEWS14-RE-GCN.")],
     mirror: Annotated[
         str | None, typer.Option(metavar="URL", help="Download the files of the benchmark from this URL.")
     ] = None,
@@ -71,7 +71,7 @@ def info(
         str,
         typer.Argument(
             metavar="DATASET",
-            help="A dataset folder, a run directory, or a name: small-world, ICEWS14, ICEWS18, WIKI or YAGO.",
+            help="A dataset folder, a run directory, small-world, or a downloaded benchmark such as ICEWS14.",
         ),
     ],
     json: JsonOption = False,

@@ -1,18 +1,25 @@
 """The command ``titer evaluate``."""
 
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
-from titer.cli.screen import say, say_json, say_table
+from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
 
 if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation
     from titer.evaluation.protocol import Protocol
+    from titer.runs.run import Run
 
-EXAMPLES = ("titer evaluate runs/first", "titer evaluate runs/first --split valid --convention paper --json")
+EXAMPLES = (
+    "titer evaluate runs/first",
+    "titer evaluate runs/first --split valid --convention paper --json",
+    "titer evaluate runs/titer --set model.inductive_mean=false",
+)
 
 
 def evaluate(
@@ -37,6 +44,21 @@ def evaluate(
         str | None,
         typer.Option(metavar="HISTORY", help="Facts that may be used: rolling, frozen-at-train or frozen-at-valid."),
     ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="model.KEY=VALUE",
+            help="Change a setting that training does not depend on, such as model.beam_size=20. Repeatable.",
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write a result file into this folder, as titer reproduce does."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Label of the result file (default: MODEL/DATASET).", show_default=False)
+    ] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Queries scored at once (default: depends on the device).")
     ] = None,
@@ -52,13 +74,33 @@ def evaluate(
     from titer.runs.run import Run
 
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
-    opened = Run(run)
-    found = evaluate_model(opened.load_model(device), opened.dataset, split.value, protocol, batch_size=batch_size)
-    recorded = opened.record(found)
+    opened, changes = Run(run), set or []
+    model = opened.load_model(device, changes)
+    found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
+    recorded = opened.record(found, changes)
+    if results is not None:
+        note(f"{_write_result(opened, found, changes, results, label)} is written")
     if json:
         say_json(recorded)
     else:
         _show(found)
+
+
+def _write_result(run: "Run", found: "Evaluation", changes: list[str], folder: Path, label: str | None) -> Path:
+    from titer.runs.evaluation_settings import with_evaluation_settings
+    from titer.runs.reproduce import result, write_result
+
+    config = with_evaluation_settings(run.config, changes)
+    label = label or f"{config.model_name}/{run.dataset.name.lower()}"
+    # A path outside of the working folder would be of no use on another machine.
+    place = run.path if not run.path.is_absolute() else Path("runs") / run.path.name
+    words = ["titer", "evaluate", str(place)]
+    words += [word for change in changes for word in ("--set", change)]
+    words += ["--split", found.split] if found.split != "test" else []
+    words += ["--label", label]
+    training = run.summary
+    command = " && ".join([*([training["command"]] if "command" in training else []), shlex.join(words)])
+    return write_result(result(found, config, label=label, command=command, training=training), folder)
 
 
 def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":

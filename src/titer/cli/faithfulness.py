@@ -59,16 +59,28 @@ def faithfulness(
     if not found:
         raise NoEvidenceError("none of these runs has evidence to show")
     if json:
-        say_json([_row(path, result, planted.get(path)) for path, result in found.items()])
+        drawn = {"questions": questions, "facts": facts, "seed": seed}
+        say_json([_row(path, result, planted.get(path), drawn, device) for path, result in found.items()])
         return
     _show(found)
     if planted:
         _show_planted(planted, found)
 
 
-def _row(path: Path, result: "Faithfulness", planted: "dict[str, PlantedResult] | None") -> dict[str, Any]:
+def _row(
+    path: Path,
+    result: "Faithfulness",
+    planted: "dict[str, PlantedResult] | None",
+    drawn: dict[str, int | None],
+    device: str,
+) -> dict[str, Any]:
+    from titer.runs.provenance import provenance
+    from titer.runs.run import Run
+    from titer.training.device import choose_device
+
     kinds = {kind: asdict(of_kind) for kind, of_kind in planted.items()} if planted is not None else None
-    return {"run": str(path), **result.to_dict(), "planted": kinds}
+    made_by = {"config": Run(path).config.to_dict(), **provenance(choose_device(device))}
+    return {"run": str(path), **result.to_dict(), "planted": kinds, "drawn": drawn, **made_by}
 
 
 def _show(found: "dict[Path, Faithfulness]") -> None:

@@ -37,7 +37,7 @@ def reproduce(
     An interrupted training is resumed. With --split valid the test split is never evaluated.
     """
     from titer.data.load import load_dataset
-    from titer.runs.reproduce import PUBLISHED, find_configuration, write_result
+    from titer.runs.reproduce import PUBLISHED, dataset_of, find_configuration, write_result
     from titer.runs.reproduce import reproduce as run_it
     from titer.training.config import Config
 
@@ -45,11 +45,12 @@ def reproduce(
     changes = set or []
     label = label or name.lower()
     config = Config.load(path, overrides=[*changes, f"training.seed={seed}"])
-    dataset = load_dataset(data or path.stem)
+    dataset = load_dataset(data or dataset_of(path))
     place = out or Path("runs") / f"{label.replace('/', '-')}-seed{seed}"
     words = ["titer", "reproduce", name.lower(), "--seed", str(seed)]
     words += [word for change in changes for word in ("--set", change)]
     words += ["--label", label] if label != name.lower() else []
+    words += ["--configs", str(configs)] if configs is not None else []
     words += ["--split", split.value] if split is not Split.test else []
     note(f"reproducing {label} with seed {seed}")
     _, found, row = run_it(

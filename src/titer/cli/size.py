@@ -30,7 +30,8 @@ def size(
     from titer.data.load import load_dataset
     from titer.evaluation.size import BATCH_SIZE, Size
     from titer.models.registry import model_class
-    from titer.runs.reproduce import find_configuration, versions
+    from titer.runs.provenance import versions
+    from titer.runs.reproduce import dataset_of, find_configuration
     from titer.runs.run import Run
     from titer.training.config import Config
 
@@ -38,7 +39,7 @@ def size(
         config, dataset = Run(what).config, load_dataset(data or what)
     else:
         path = find_configuration(what)
-        config, dataset = Config.load(path), load_dataset(data or path.stem)
+        config, dataset = Config.load(path), load_dataset(data or dataset_of(path))
     torch.manual_seed(config.training.seed)  # the facts that a model reads may depend on its weights
     model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
     model.prepare(dataset.train, dataset.valid)  # the shapes of some models depend on the facts

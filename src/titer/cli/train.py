@@ -20,7 +20,7 @@ def train(
     dataset: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="A dataset folder, or a name: small-world, ICEWS14, ICEWS18, WIKI or YAGO."
+            metavar="DATASET", help="A dataset folder, small-world, or a downloaded benchmark such as ICEWS14."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Run directory to write.")],

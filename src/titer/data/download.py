@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from titer.data.benchmarks import FILES, Benchmark
+from titer.data.benchmarks import Benchmark
 from titer.errors import DataError
 from titer.files import atomic_path, sha256_of
 from titer.progress import track
@@ -27,7 +27,7 @@ def cache_folder() -> Path:
 def downloaded(benchmark: Benchmark) -> Path | None:
     """Return the folder of a benchmark that was downloaded completely, or ``None``."""
     folder = cache_folder() / benchmark.name
-    return folder if all((folder / name).is_file() for name in FILES) else None
+    return folder if all((folder / name).is_file() for name in benchmark.sha256) else None
 
 
 def download(benchmark: Benchmark, *, mirror: str | None = None, folder: Path | None = None) -> Path:
@@ -49,7 +49,7 @@ def download(benchmark: Benchmark, *, mirror: str | None = None, folder: Path | 
     """
     target = cache_folder() / benchmark.name
     target.mkdir(parents=True, exist_ok=True)
-    needed = [name for name in FILES if not _is_correct(target / name, benchmark.sha256[name])]
+    needed = [name for name, value in benchmark.sha256.items() if not _is_correct(target / name, value)]
     if needed:
         if folder is None:
             fetch = _downloader(benchmark, mirror.rstrip("/") + "/" if mirror else benchmark.home, target)

@@ -111,15 +111,16 @@ def grouped_bars(
     title: str,
     names: Sequence[str],
     series: Mapping[str, Sequence[float]],
-    baseline: str,
-    baseline_values: Mapping[str, float],
+    baseline: str = "",
+    baseline_values: Mapping[str, float] | None = None,
 ) -> Element:
     """Return a chart of two series of percentages: two bars per name, and a dotted line per baseline value."""
+    baseline_values = baseline_values or {}
     colours = dict(zip(series, ("first", "second"), strict=True))
-    thick, left, right, top = 14, 130, WIDTH - MARGIN, MARGIN
+    thick, left, right, top = 14, max(130, 7 * max(map(len, names), default=0)), WIDTH - MARGIN, MARGIN
     group = thick * len(series) + 12
     bottom = top + group * len(names)
-    largest = max(*baseline_values.values(), *(value for values in series.values() for value in values)) or 1
+    largest = max([*baseline_values.values(), *(value for values in series.values() for value in values)]) or 1
 
     def across(value: float) -> float:
         return left + value / largest * (right - left)
@@ -138,10 +139,11 @@ def grouped_bars(
         lines.append(el("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=top, y2=bottom, class_="dotted"))
         # The lines may be close to each other, so each label has a row of its own.
         words.append(_text(x, bottom + 14 * (place + 1), f"{baseline}: {kind} {value:.1f}", "middle"))
+    for place, kind in enumerate(series):
         key = left + 120 * place
         bars.append(el("rect", x=key, y=14, width=12, height=12, rx=2, class_=colours[kind]))
         words.append(_text(key + 18, 24, kind, "start"))
-    return _picture(title, *bars, *lines, *words, height=bottom + 14 * len(series) + 8)
+    return _picture(title, *bars, *lines, *words, height=bottom + 14 * len(baseline_values) + 8)
 
 
 def svg_file(picture: Element) -> str:

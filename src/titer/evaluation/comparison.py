@@ -25,14 +25,15 @@ class Measured:
     conventions: dict[str, dict[str, Any]]
     """The metrics of the same answers by convention."""
     variant: str = ""
-    """The label of the result if its settings are not the published ones."""
+    """What distinguishes a result whose settings are not the published ones."""
 
     @classmethod
     def of_run(cls, source: str, found: dict[str, Any]) -> "Measured":
         """Read an evaluation stored in a run."""
         named = found["protocol"].get("convention")
         here = {named: found["metrics"]} if named else {}
-        return cls(source, found, {**found.get("other_conventions", {}), **here})
+        changed = ", ".join(f"{name}={value}" for name, value in found.get("changed", {}).items())
+        return cls(source, found, {**found.get("other_conventions", {}), **here}, changed)
 
     @classmethod
     def of_result(cls, path: Path) -> "Measured":
@@ -45,6 +46,11 @@ class Measured:
             return cls(str(path), found, row["conventions"], "" if row["label"] == published else row["label"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} is not a result of titer reproduce: {error!r}") from error
+
+    @property
+    def title(self) -> str:
+        """The source, with the settings that were changed for the evaluation."""
+        return f"{self.source} with {self.variant}" if self.found.get("changed") else self.source
 
     @property
     def model(self) -> str:

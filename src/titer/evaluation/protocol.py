@@ -25,6 +25,8 @@ class Unreachable(StrEnum):
     """Below all answers that the model scores, tied with all others that it does not."""
     LAST = "last"
     """The number of entities."""
+    MISSED = "missed"
+    """One billion, so that the answer adds nothing to MRR and Hits@k."""
 
 
 class Past(StrEnum):

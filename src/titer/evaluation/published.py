@@ -1,8 +1,11 @@
-"""The figures of the TITer paper (Sun et al., EMNLP 2021), for comparison.
+"""The figures of the TITer paper, for comparison.
 
-Models have their names in this package, in the order of the paper's main table.
+Source: Sun, Zhong, Ma, Han and He, "TimeTraveler: Reinforcement Learning for Temporal Knowledge Graph Forecasting",
+EMNLP 2021. Tables have the numbers of the paper. Models have their names in this package, in the order of the main
+table.
 """
 
+from dataclasses import dataclass
 from itertools import product
 
 METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
@@ -10,7 +13,7 @@ METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_
 
 DATASETS = ("ICEWS14", "ICEWS18", "WIKI", "YAGO")
 
-# Every metric on every dataset, in the order of both, times a hundred; time-aware filter.
+# Table 1: every metric on every dataset, in the order of both, times a hundred; time-aware filter.
 _MAIN_TABLE = """
 ttranse         13.43  3.11 17.32 34.55    8.31  1.92  8.56 21.89   29.27 21.67 34.43 42.39   31.19 18.12 40.91 51.21
 ta_distmult     26.47 17.09 30.22 45.41   16.75  8.61 18.41 33.59   44.53 39.92 48.73 51.71   54.92 48.15 59.61 66.71
@@ -37,3 +40,112 @@ MODELS = tuple(model for model, *_ in _ROWS)
 def published(model: str, dataset: str, metric: str) -> float | None:
     """Return a figure of the main table times a hundred; None if the table has no such figure."""
     return _FIGURES.get((model, dataset, metric))
+
+
+@dataclass(frozen=True)
+class PublishedDataset:
+    """What the paper says about a dataset (Tables 2, 7 and 8)."""
+
+    train: int
+    valid: int
+    test: int
+    entities: int
+    relations: int
+    unseen_entities: int
+    """Entities of the test split without a fact in the training split."""
+    unseen_objects: int
+    """Test facts whose object is unseen."""
+    unseen_subjects: int
+    """Test facts whose subject is unseen."""
+    unseen_both: int
+    """Test facts whose subject and object are unseen."""
+    unseen_share: float
+    """Test facts with an unseen entity, in percent."""
+
+
+PUBLISHED_DATASETS = {
+    "ICEWS14": PublishedDataset(63685, 13823, 13222, 7128, 230, 496, 438, 497, 73, 6.52),
+    "ICEWS18": PublishedDataset(373018, 45995, 49545, 23033, 256, 1140, 975, 1050, 77, 3.93),
+    "WIKI": PublishedDataset(539286, 67538, 63110, 12554, 24, 2968, 11086, 22967, 6974, 42.91),
+    "YAGO": PublishedDataset(161540, 19523, 20026, 10623, 10, 540, 1102, 873, 366, 8.03),
+}
+
+SIZES = {"renet": (5.459, 4.370), "cygnet": (8.568, 8.554), "xerte": (2.927, 225.895), "titer": (1.455, 0.225)}
+"""Table 3: parameters and multiply-adds, in millions. The paper does not name the dataset; the sizes fit ICEWS14."""
+
+
+def _metrics(*values: float) -> dict[str, float]:
+    return dict(zip(METRICS, values, strict=True))
+
+
+ABLATIONS = {
+    "neither": _metrics(29.13, 20.73, 32.74, 45.04),
+    "no-weights": _metrics(29.25, 20.84, 32.83, 45.06),
+    "no-shaping": _metrics(29.17, 21.00, 32.72, 44.51),
+    "": _metrics(29.98, 22.05, 33.46, 44.83),
+}
+"""Table 5, on ICEWS18: without weighted action scoring, without reward shaping, without both, and the full model."""
+
+INDUCTIVE_GAIN = {
+    "ICEWS14": _metrics(0.41, 0.46, 0.81, 0.01),
+    "WIKI": _metrics(1.52, 1.15, 2.15, 1.90),
+}
+"""Table 6: what the inductive mean adds on the queries with an unseen entity."""
+
+TIME_GAIN = {"ICEWS18": 13.19, "WIKI": 18.51}
+"""Section 4.4, about Figure 5: Hits@1 of the temporal model relative to the static one, in percent more."""
+
+ROBUSTNESS = {
+    "ICEWS14": _metrics(41.75, 32.75, 46.46, 58.44),
+    "ICEWS18": _metrics(29.98, 22.05, 33.46, 44.83),
+    "WIKI": _metrics(75.50, 72.96, 77.46, 79.02),
+    "YAGO": _metrics(87.47, 84.89, 89.96, 90.27),
+}
+"""Table 9: means over five seeds. Three of them differ from Table 1 in the last digits."""
+ROBUSTNESS_DEVIATION = {
+    "ICEWS14": _metrics(0.21, 0.12, 0.09, 0.05),
+    "ICEWS18": _metrics(0.15, 0.07, 0.06, 0.03),
+    "WIKI": _metrics(0.22, 0.18, 0.09, 0.04),
+    "YAGO": _metrics(0.08, 0.07, 0.03, 0.04),
+}
+"""Table 9: standard deviations over five seeds."""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One hop of a path of the case study. Relations that are followed backwards begin with ``^``."""
+
+    relation: str
+    entity: str
+    date: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query of the case study on ICEWS18 (Table 4), with the path to the true answer."""
+
+    subject: str
+    relation: str
+    answer: str
+    date: str
+    path: tuple[Hop, ...]
+    beta: float | None
+    """β of the hop to the answer; the paper gives none for the path of two hops."""
+
+
+_FORCE = "Use conventional military force"
+_APPEAL = "Make an appeal or request"
+
+CASES = (
+    Case("Military (Comoros)", _FORCE, "Citizen (Comoros)", "2018-10-17",
+         (Hop("fight with small arms and light weapons", "Citizen (Comoros)", "2018-10-16"),), 0.46),
+    Case("Military (Comoros)", _FORCE, "Armed Rebel (Comoros)", "2018-10-26",
+         (Hop("^Investigate", "Armed Rebel (Comoros)", "2018-10-19"),), 0.54),
+    Case("Nigeria", "Consult", "Muhammadu Buhari", "2018-10-04",
+         (Hop(f"^{_APPEAL}", "Muhammadu Buhari", "2018-10-01"),), 0.96),
+    Case("Police (India)", "Physically assault", "Citizen (India)", "2018-10-08",
+         (Hop("Investigate", "Citizen (India)", "2018-10-06"),), 0.96),
+    Case("Governor (Cote d'Ivoire)", _APPEAL, "Citizen (Cote d'Ivoire)", "2018-10-14",
+         (Hop("Praise or endorse", "Party Member (Cote d'Ivoire)", "2018-10-12"),
+          Hop(_APPEAL, "Citizen (Cote d'Ivoire)", "2018-09-29")), None),
+)  # fmt: skip

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 from titer.evaluation.protocol import Ties, Unreachable
-from titer.models.scores import UNREACHED, ScoreBlock, DenseScores, Scores
+from titer.models.scores import UNREACHED, DenseScores, ScoreBlock, Scores
+
+MISSED_RANK = 1e9
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Ranks:
         }[ties]
         if unreachable is Unreachable.LAST:
             rank = torch.where(self.reached, rank, float(self.num_entities))
+        if unreachable is Unreachable.MISSED:
+            rank = torch.where(self.reached, rank, MISSED_RANK)
         return rank
 
     @classmethod

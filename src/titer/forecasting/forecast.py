@@ -75,7 +75,8 @@ class Reason:
     facts: tuple[PastFact, ...]
     """The facts of the path, from the question's entity to the answer; empty where there is none."""
     share: float
-    """Share of the answer's score, between 0 and 1."""
+    """Share of the answer's weight before calibration, between 0 and 1. It is not the effect of the facts on the
+    probability, which a what-if measures."""
     note: str = ""
     """What accounts for the share where there is no path."""
     count: int = 1

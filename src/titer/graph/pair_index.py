@@ -134,6 +134,20 @@ class PairIndex:
         row, place = spread(torch.searchsorted(began, group), torch.searchsorted(began, group + elapsed))
         return row, object[place]
 
+    def relations_between(self, subject: Tensor, object: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
+        """Return all relations of the facts from each subject to its object before a time, each once: row, relation."""
+        pair = (subject * self.num_entities + object) * self.num_relations
+        place = torch.searchsorted(self._kinds, torch.stack([pair, pair + self.num_relations]))
+        row, series = spread(place[0], place[1])
+        began = self.series.last(series, elapsed)[1].nonzero()[:, 0]
+        return row[began], self.series_relation[series[began]]
+
+    @cached_property
+    def _kinds(self) -> Tensor:
+        """A number for every series, in ascending order."""
+        pair = self.series_subject * self.num_entities + self.series_object
+        return pair * self.num_relations + self.series_relation
+
     @cached_property
     def _beginnings(self) -> tuple[Tensor, Tensor]:
         """The first fact of every series, sorted by subject, relation and time, and its object."""

@@ -53,6 +53,8 @@ class Model(nn.Module, ABC):
     Attributes:
         name: The name by which configurations and commands refer to the model. Required.
         Config: A frozen dataclass with the model's settings, each with a default. An instance of it is ``self.config``.
+        evaluation_settings: The names of the settings that only ``score`` and ``explain`` read, so that they can be
+            changed for a trained model.
         training_settings: Defaults for the ``[training]`` table of a configuration, used where it has no value.
         batch_by_time: Whether all queries of a training batch must have the same time step.
         has_static_shapes: Whether the tensors of ``training_step`` have the same shapes for every batch and the step
@@ -65,6 +67,7 @@ class Model(nn.Module, ABC):
 
     name: ClassVar[str]
     Config: ClassVar[type] = NoConfig
+    evaluation_settings: ClassVar[frozenset[str]] = frozenset()
     training_settings: ClassVar[Mapping[str, Any]] = {}
     batch_by_time: ClassVar[bool] = False
     has_static_shapes: ClassVar[bool] = False
@@ -186,8 +189,11 @@ class Model(nn.Module, ABC):
         """Return the evidence for one answer to one query, strongest first.
 
         Every path begins at the subject of the query, ends at the answer, and consists of facts before the time of the
-        query. The shares of all evidence of one answer sum to at most 1. They are shares of the answer's score as the
-        model computes it, before the temperature is applied.
+        query. The shares of all evidence of one answer sum to at most 1. They divide the weight of the answer among the
+        paths that the model found for it, before the temperature is applied: the terms of a sum, the attention along
+        paths, or the probability of walks. Where the score is not such a sum, as in TITer, whose score is that of the
+        best walk, the docstring of the model says what is divided. A share is not the change of the probability that
+        the removal of a path would cause; ``Forecaster.what_if`` measures that.
 
         Args:
             query: A single query.

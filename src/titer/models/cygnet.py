@@ -36,6 +36,8 @@ class CyGNetConfig:
     copy_range: float = 1.0
     """κ: bound on the absolute value of a copy score. With 1, the published value, the probabilities that two past
     answers are copied differ by a factor of at most e²."""
+    frozen_vocabulary: bool = False
+    """Whether only facts of the training split enter the copy vocabulary, as in the authors' test script."""
     dropout: float = 0.0
     """Dropout rate of the query's embedding."""
 
@@ -72,16 +74,21 @@ class CyGNet(Model):
         Copy-Generation Networks", AAAI 2021.
 
     Differences from the publication:
-        - The copy vocabulary follows the history through validation and test. The authors' code freezes it after
-          training.
+        - The copy vocabulary follows the history through validation and test. The authors' test script freezes it at
+          the end of training; ``frozen_vocabulary`` does the same, and the configurations that end in ``-frozen`` use
+          it with the authors' \(\kappa\) and \(\alpha\).
         - A query without past answers has no copy mode: \(P = P_g\).
         - \(\kappa\) is a setting, ``copy_range``. The authors use 1, the published configurations of this package 5.
         - One model answers both directions by inverse relations. The paper trains one model for each direction.
         - \(k_t\) counts time steps as a share of the training split: it is 1 at the last time step of training. A time
           step outside the training split has the embedding of the nearest time step inside it.
         - There is no L2 penalty on the embeddings; the authors' has the weight 0.01. \(\alpha\) is 0.8 on WIKI and YAGO
-          too, where the authors use 0.7.
+          too, where the README of the authors' code has 0.5.
         - An entity without a fact in training keeps its initial embedding.
+
+    Convention of the published figures:
+        The authors' test script ranks with the static filter: every answer that is true at any time, in any split, is
+        removed. ``titer.evaluation.published_conventions`` has this convention.
     """
 
     name = "cygnet"
@@ -150,10 +157,12 @@ class CyGNet(Model):
         weight[row] = self.config.copy_weight
         return absence, weight
 
-    @staticmethod
-    def _elapsed(queries: Queries, history: History) -> Tensor:
-        """Return the time steps from the first fact of the history to each query, 0 if there is none. (queries,)"""
-        return (queries.time - history.first_time).clamp(0, LAST_STEP)
+    def _elapsed(self, queries: Queries, history: History) -> Tensor:
+        """Return the time steps from the first fact of the history to the end of the copy vocabulary. (queries,)"""
+        time = queries.time
+        if self.config.frozen_vocabulary:
+            time = torch.minimum(time, self.span[1] + 1)
+        return (time - history.first_time).clamp(0, LAST_STEP)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
         """Return the past facts that the answer is copied from, and the share of the generation mode.

@@ -1,4 +1,4 @@
-"""Evidence for an answer: paths of past facts, with their shares of the answer's score."""
+"""Evidence for an answer: paths of past facts, with their shares of the answer's weight."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -43,12 +43,12 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """One reason for the score of an answer: a path of past facts, and its share of the score.
+    """One reason for the score of an answer: a path of past facts, and its share of the answer's weight.
 
     Attributes:
         path: The hops from the subject of the query to the answer, each of a fact before the time of the query. Empty
             if the share does not come from a path.
-        share: Share of the answer's score that comes from this evidence, between 0 and 1.
+        share: Share of the answer's weight, before the temperature is applied, between 0 and 1; see ``Model.explain``.
         note: Where the share comes from, if there is no path; otherwise empty.
         numbers: For each hop, what the model computed for it, by name (for example its probability). Empty if the model
             has nothing to report.

@@ -10,7 +10,7 @@ from titer.evaluation.evaluate import Evaluation
 from titer.forecasting.forecast import Answer, Forecast
 from titer.forecasting.picture import draw_evidence
 from titer.forecasting.predictor import EncodedQuestion, Predictor
-from titer.forecasting.wording.render import evidence_lines
+from titer.forecasting.wording.render import SHARES, evidence_lines
 
 MAX_EVIDENCE = 5
 
@@ -70,4 +70,5 @@ def _evidence(forecast: Forecast, answer: Answer) -> list[Element]:
         el("p", f"Evidence for {answer.entity}:", class_="note"),
         *([picture] if picture is not None else []),
         el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines)),
+        el("p", SHARES, class_="note"),
     ]

@@ -34,7 +34,8 @@ def card(name: str, config: Config, dataset: Dataset, evaluations: list[dict[str
     if evaluations:
         lines += ["| split | protocol | MRR | Hits@1 | Hits@3 | Hits@10 |", "|---|---|---|---|---|---|"]
         for found in evaluations:
-            protocol = ", ".join(f"{k}: {v}" for k, v in found["protocol"].items() if k != "convention")
+            choices = {**found["protocol"], **found.get("changed", {})}
+            protocol = ", ".join(f"{k}: {v}" for k, v in choices.items() if k != "convention")
             keys = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
             numbers = " | ".join(f"{100 * found['metrics'][key]:.2f}" for key in keys)
             lines.append(f"| {found['split']} | {protocol} | {numbers} |")

@@ -1,20 +1,18 @@
 """Reproduction of published results: from a published configuration to a result file."""
 
-import platform
 import re
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from titer import __version__
+from titer.data.benchmarks import BENCHMARKS
 from titer.data.dataset import Dataset
 from titer.errors import UnknownNameError
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.protocol import CONVENTIONS
+from titer.evaluation.published_conventions import under_published_convention
 from titer.files import write_json
+from titer.runs.provenance import provenance
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.suggestions import suggest
@@ -23,11 +21,10 @@ from titer.training.device import choose_device
 
 PUBLISHED = Path(str(files("titer") / "configs"))
 """The folder of the published configurations in the package."""
-PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
 
 
 def configurations(folder: Path = PUBLISHED) -> list[str]:
-    """Return the names of all published configurations, as ``MODEL/DATASET``."""
+    """Return the names of all published configurations, as ``MODEL/DATASET`` or ``MODEL/DATASET-RECIPE``."""
     return sorted(f"{path.parent.name}/{path.stem}" for path in folder.glob("*/*.toml"))
 
 
@@ -35,7 +32,7 @@ def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
     """Return the file of a published configuration.
 
     Args:
-        name: ``MODEL/DATASET``, such as ``titer/icews14``.
+        name: ``MODEL/DATASET`` or ``MODEL/DATASET-RECIPE``, such as ``titer/icews14`` or ``titer/icews14-paper``.
         folder: The folder of configurations.
 
     Returns:
@@ -52,6 +49,13 @@ def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
     return path
 
 
+def dataset_of(configuration: Path) -> str:
+    """Return the name of the dataset of a configuration's file, such as ``icews14`` for ``icews14-paper.toml``."""
+    stem = configuration.stem.lower()
+    known = sorted((name.lower() for name in BENCHMARKS), key=len, reverse=True)
+    return next((name for name in known if f"{stem}-".startswith(f"{name}-")), stem)
+
+
 def reproduce(
     dataset: Dataset,
     config: Config,
@@ -64,15 +68,31 @@ def reproduce(
 ) -> tuple[Run, Evaluation, dict[str, Any]]:
     """Train by a configuration, evaluate on one split only, and return the run, the evaluation and the result."""
     run = train(dataset, config, out, overwrite=overwrite, resume=not overwrite)
+    run.finish({**run.summary, "command": command})
     model = run.load_model(config.training.device)
     found = evaluate(model, dataset, split)
     run.record(found)
     row = result(found, config, label=label, command=command, training=run.summary)
+    if published := under_published_convention(found, model):
+        protocol, metrics = published
+        row["published_convention"] = {"protocol": protocol.to_dict(), "metrics": metrics.to_dict()}
     return run, found, row
 
 
 def result(found: Evaluation, config: Config, *, label: str, command: str, training: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a result file: the metrics with their settings, versions, hardware and cost."""
+    """Return the content of a result file: the metrics, and everything needed to measure them again.
+
+    Args:
+        found: The evaluation.
+        config: The configuration that the model was evaluated with.
+        label: The name of the result in tables.
+        command: The command that makes the result.
+        training: The summary of the training.
+
+    Returns:
+        Metrics, breakdowns and calibration with dataset, protocol, configuration, command, commit, versions, hardware
+        and durations.
+    """
     conventions = {name: protocol for name, protocol in CONVENTIONS.items() if protocol.filter == found.protocol.filter}
     by_group = found.to_dict()
     return {
@@ -85,8 +105,7 @@ def result(found: Evaluation, config: Config, *, label: str, command: str, train
         "seed": config.training.seed,
         "config": config.to_dict(),
         "command": command,
-        "hardware": hardware(choose_device(config.training.device)),
-        "versions": versions(),
+        **provenance(choose_device(config.training.device)),
         "metrics": found.metrics().to_dict(),
         "conventions": {name: found.metrics(protocol).to_dict() for name, protocol in conventions.items()},
         "calibration": by_group["calibration"],
@@ -103,21 +122,3 @@ def write_result(row: dict[str, Any], folder: Path) -> Path:
     name = f"{row['label'].replace('/', '-')}-seed{row['seed']}{suffix}.json"
     write_json(folder / name, row)
     return folder / name
-
-
-def hardware(device: torch.device) -> str:
-    """Return the name of the hardware."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of titer, Python and the packages that affect the numbers."""
-    found = {"titer": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

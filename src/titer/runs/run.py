@@ -15,6 +15,7 @@ from titer.files import write_json, write_text
 from titer.models.base import Model
 from titer.models.registry import model_class
 from titer.runs.card import card
+from titer.runs.evaluation_settings import changed_settings, with_evaluation_settings
 from titer.runs.overwriting import check_can_create
 from titer.toml import to_toml
 from titer.training.config import Config
@@ -101,20 +102,21 @@ class Run:
         """The default database file for facts added to the run."""
         return self.path / STORE
 
-    def load_model(self, device: str = "auto") -> Model:
+    def load_model(self, device: str = "auto", changes: list[str] | None = None) -> Model:
         """Load the trained model.
 
         Args:
             device: ``cpu``, ``cuda``, ``cuda:1`` and so on; ``auto`` uses a GPU if there is one.
+            changes: Settings to change, each ``model.KEY=VALUE``; only those that the training does not depend on.
 
         Returns:
             The model in evaluation mode, with its temperature.
 
         Raises:
-            ConfigError: If the device is not available.
+            ConfigError: If the device is not available, or a setting cannot be changed after training.
             RunError: If there are no weights yet, or the file is damaged.
         """
-        config = self.config
+        config = with_evaluation_settings(self.config, changes or [])
         path = self.path / MODEL
         if not path.is_file():
             raise RunError(f"{self.path} has no {MODEL} yet: training has not reached its first checkpoint")
@@ -162,18 +164,22 @@ class Run:
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
 
-    def record(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Write an evaluation to ``metrics.json``; it replaces an earlier one with the same split and protocol.
+    def record(self, evaluation: Evaluation, changes: list[str] | None = None) -> dict[str, Any]:
+        """Write an evaluation to ``metrics.json``; it replaces an earlier one of the same split, protocol and changes.
 
         Args:
             evaluation: An evaluation of this run's model.
+            changes: The settings that were changed for it, as for ``load_model``.
 
         Returns:
             The record as it was written.
         """
-        new = {**evaluation.to_dict(), "config": self.config.to_dict(), "titer": __version__}
-        same = ("split", "protocol")
-        kept = [old for old in self.evaluations if any(old[key] != new[key] for key in same)]
+        changes = changes or []
+        config = with_evaluation_settings(self.config, changes)
+        changed = {"changed": changed_settings(changes)} if changes else {}
+        new = {**evaluation.to_dict(), **changed, "config": config.to_dict(), "titer": __version__}
+        same = ("split", "protocol", "changed")
+        kept = [old for old in self.evaluations if any(old.get(key) != new.get(key) for key in same)]
         write_json(self.path / METRICS, {"evaluations": [*kept, new]})
         self.write_card()
         return new

@@ -8,7 +8,7 @@ from titer.forecasting.forecaster import Forecaster
 from titer.service.schemas import HealthOut, ModelOut
 from titer.service.telemetry import Telemetry
 
-SHOWN = ("split", "queries", "protocol", "metrics", "calibration")
+SHOWN = ("split", "queries", "protocol", "changed", "metrics", "calibration")
 """What is shown of an evaluation."""
 
 

@@ -11,6 +11,7 @@ from titer.training.settings import build, override, read_toml, take_table, unkn
 
 DEFAULT_MODEL = "path_mixture"
 SCHEDULES = ("constant", "linear", "triangle")
+KEPT = ("best", "last")
 WARM_UP_SHARE = 0.05
 MAX_SEED = 2**31 - 1
 
@@ -41,7 +42,9 @@ class TrainingConfig:
     clip_gradient: float = 10.0
     """Maximum norm of the gradient; 0 does not clip."""
     validate_every: int = 1
-    """Epochs between two validations. Each keeps the best weights and writes a checkpoint to resume from."""
+    """Epochs between two validations. Each writes a checkpoint to resume from."""
+    keep: str = "best"
+    """The weights of the finished run: those of the ``best`` validation, or of the ``last`` epoch."""
     patience: int = 0
     """Validations without improvement after which training stops; 0 never stops early."""
     cuda_graph: bool = True
@@ -53,6 +56,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_one_of(self, "learning_rate_schedule", SCHEDULES)
+        check_one_of(self, "keep", KEPT)
         check_positive(self, "batch_size", "validate_every", "learning_rate")
         check_not_negative(self, "epochs", "weight_decay", "clip_gradient", "seed", "patience", "recent_steps")
         check_at_most(self, MAX_SEED, "seed")

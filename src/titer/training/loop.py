@@ -28,9 +28,9 @@ from titer.training.weights import load_weights, save_weights
 def fit(
     model: Model, dataset: Dataset, config: Config, folder: Path, *, validation: EvaluationTask | None = None
 ) -> None:
-    """Train a model by gradient descent and leave it with the weights that did best on the validation split.
+    """Train a model by gradient descent and leave it with the weights that the settings keep: the best or the last.
 
-    The folder receives the log, the best weights and the checkpoints; training resumes from the latest checkpoint.
+    The folder receives the log, the kept weights and the checkpoints; training resumes from the latest checkpoint.
 
     Args:
         model: A prepared model, on the device to train on.
@@ -62,7 +62,7 @@ def fit(
             row = _train_epoch(model, stepper, epoch, training)
             last = epoch == training.epochs
             if epoch % training.validate_every == 0 or last:
-                progress = _validate(model, validation, row, epoch, progress, folder)
+                progress = _validate(model, validation, row, epoch, progress, folder, training)
             progress = replace(progress, epoch=epoch, log=(*progress.log, row))
             if epoch % training.validate_every == 0 or last:
                 save_checkpoint(folder, model, stepper.optimiser, progress, settings)
@@ -103,16 +103,22 @@ def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingCon
 
 
 def _validate(
-    model: Model, validation: EvaluationTask | None, row: dict[str, Any], epoch: int, progress: Progress, folder: Path
+    model: Model,
+    validation: EvaluationTask | None,
+    row: dict[str, Any],
+    epoch: int,
+    progress: Progress,
+    folder: Path,
+    config: TrainingConfig,
 ) -> Progress:
-    """Evaluate on the validation split, and save the weights if they are the best so far."""
+    """Evaluate on the validation split, and save the weights if they are the best so far or the last are kept."""
     if validation is None:
         save_weights(model, folder / MODEL)
         return progress
     metrics = evaluate_task(model, validation, quiet=True).metrics()
     row["valid_mrr"] = metrics.mrr
     row["valid"] = asdict(metrics)
-    if metrics.mrr <= progress.best_mrr:
-        return progress
-    save_weights(model, folder / MODEL)
-    return replace(progress, best_mrr=metrics.mrr, best_epoch=epoch)
+    is_best = metrics.mrr > progress.best_mrr
+    if is_best or config.keep == "last":
+        save_weights(model, folder / MODEL)
+    return replace(progress, best_mrr=metrics.mrr, best_epoch=epoch) if is_best else progress

@@ -73,7 +73,8 @@ class Agent:
 
     def start(self) -> PathState:
         zero = torch.zeros(1, self.config.state_dim)
-        start = self.policy.relation[self.vocabulary.start][None]
+        own = self.config.start_relation == "own"
+        start = self.policy.relation[self.vocabulary.start if own else self.vocabulary.self_loop][None]
         return PathState(*self.policy.lstm(torch.cat([start, self.e_q], dim=1), (zero, zero)))
 
     def actions(self, entity: int, time: int, first: bool) -> list[Action]:
@@ -83,11 +84,14 @@ class Agent:
             for s, r, o, t in self.edges
             if s == entity and t < self.query_time and (t < time if self.config.strictly_back else t <= time)
         ]
-        latest = sorted(edges, key=lambda edge: edge[2])[::-1][: self.config.num_edges]
+        num_edges = self.config.num_edges
+        if self.config.loop_counts_as_edge and (self.config.may_stay_at_first or not first):
+            num_edges -= 1
+        latest = sorted(edges, key=lambda edge: edge[2])[::-1][:num_edges]
         found = [Action(*edge, column) for column, edge in enumerate(latest)]
         if first and latest and not self.config.may_stay_at_first:
             return found
-        return [*found, Action(self.vocabulary.self_loop, entity, time, self.config.num_edges)]
+        return [*found, Action(self.vocabulary.self_loop, entity, time, num_edges)]
 
     def node(self, action: Action) -> Tensor:
         return self.policy.node(self.policy.entity[[action.object]], torch.tensor([self.query_time - action.time]))

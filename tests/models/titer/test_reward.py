@@ -13,7 +13,7 @@ from titer.data.facts import Facts
 from titer.data.load import load_dataset
 from titer.data.vocabulary import Vocabulary
 from titer.models.titer import reward
-from titer.models.titer.reward import COUNT_BITS, SnapshotCounts, Tally, estimate_alpha, shaping
+from titer.models.titer.reward import COUNT_BITS, SnapshotCounts, Tally, estimate_alpha, sample_beta
 
 
 def tally(values: list[int]) -> Tally:
@@ -75,8 +75,22 @@ def test_relations_without_samples_have_a_valid_distribution():
     assert bool((alpha > 0).all())
 
 
-def test_the_shaping_at_distance_zero_is_zero():
-    assert shaping(torch.tensor([[0.2, 0.8]])).tolist() == [[0.0, pytest.approx(0.2), pytest.approx(0.8)]]
+@pytest.mark.parametrize("a", [1e-3, 0.05, 0.7, 4.0])
+@pytest.mark.parametrize("b", [1e-3, 0.4, 30.0])
+def test_samples_have_the_distribution_of_one_component_of_a_dirichlet_sample(a: float, b: float):
+    """Also where the sum of α is so small that Gamma samples underflow in single precision."""
+    torch.manual_seed(0)
+    number = 20_000
+    found = np.sort(sample_beta(torch.full((number,), a), torch.full((number,), b)).double().numpy())
+    expected = np.sort(np.random.default_rng(0).beta(a, b, number))
+    assert found.min() >= 0
+    assert found.max() <= 1
+    mean, variance = a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
+    assert found.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / number) + 1e-7)
+    # The largest distance between the two empirical distribution functions, at the level 0.001.
+    places = np.concatenate([[1e-6], np.linspace(0.001, 0.999, 200)])
+    gap = np.abs(np.searchsorted(found, places) - np.searchsorted(expected, places)).max() / number
+    assert gap < 1.95 * np.sqrt(2 / number)
 
 
 @pytest.mark.real_data

@@ -1,9 +1,6 @@
 """The agent's parts against plain loops over every walk."""
 
-import ast
-import inspect
 import math
-from dataclasses import asdict, fields
 
 import pytest
 import torch
@@ -21,11 +18,9 @@ from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.evidence import Edge
-from titer.models.titer import config as config_module
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.model import TITer
 from titer.models.titer.walk import Actions, Node
-from titer.training.config import Config
 
 
 class TestTITer(ModelCase):
@@ -47,14 +42,16 @@ def one_query(graph: Graph, seed: int, time: int) -> Queries:
 
 VARIANTS = [
     {},
-    {"strictly_back": False, "may_stay_at_first": True, "freeze_state_on_self_loop": True},
-    {"weighted_scoring": False, "time_activation": "tanh"},
+    TITerConfig.PRESETS["paper"],
+    TITerConfig.PRESETS["released"],
+    {"weighted_scoring": False, "time_activation": "tanh", "loop_counts_as_edge": True, "may_stay_at_first": True},
     {"relative_time": False},
 ]
+VARIANT_NAMES = ["default", "paper", "released", "unweighted", "static"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS, ids=["default", "paper", "unweighted", "static"])
+@pytest.mark.parametrize("variant", VARIANTS, ids=VARIANT_NAMES)
 @given(graph=graphs(max_facts=12), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
 def test_a_wide_beam_finds_the_best_of_all_walks(variant: dict, graph: Graph, query_time: int, seed: int):
@@ -77,6 +74,22 @@ def test_a_narrow_beam_never_scores_higher_than_a_wide_one(graph: Graph, query_t
     assert bool((narrow <= wide + 1e-5).all())
 
 
+@given(graph=graphs(max_facts=20), query_time=st.integers(0, LAST_TIME), beam_size=st.integers(1, 12))
+@torch.no_grad()
+def test_a_final_beam_keeps_the_most_probable_paths_alone(graph: Graph, query_time: int, beam_size: int):
+    history, query = History(graph.facts, graph.vocabulary), Queries.one(0, 0, query_time)
+    every = make(graph, num_edges=4, beam_size=beam_size)._search(query, history)[-1]
+    model = make(graph, num_edges=4, beam_size=beam_size, final_beam=True)
+    final = model._search(query, history)[-1].log_probability.flatten()
+    best = every.log_probability.flatten().sort(descending=True).values[:beam_size]
+    assert torch.equal(final.sort(descending=True).values[: len(best)], best)
+    assert bool((final.sort(descending=True).values[len(best) :] == -math.inf).all())
+    reached = {
+        int(entity) for entity, total in zip(every.actions.object.flatten(), final, strict=True) if total > -math.inf
+    }
+    assert {i for i, score in enumerate(model.score(query, history)[0].tolist()) if score > -math.inf} == reached
+
+
 def path_of(walk: Walk, subject: int, vocabulary: Vocabulary) -> tuple[Edge, ...]:
     """Return the facts of a walk, without its self-loops."""
     path, here = [], subject
@@ -94,7 +107,7 @@ def numbers_of(walk: Walk, vocabulary: Vocabulary) -> list[float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS[:2], ids=["default", "paper"])
+@pytest.mark.parametrize("variant", VARIANTS[:3], ids=VARIANT_NAMES[:3])
 @given(graph=graphs(max_facts=10), query_time=st.integers(-1, LAST_TIME + 1), seed=st.integers(0, 9))
 @torch.no_grad()
 def test_explained_paths_have_the_probability_of_the_answer(variant: dict, graph: Graph, query_time: int, seed: int):
@@ -130,7 +143,7 @@ def test_explained_paths_have_the_probability_of_the_answer(variant: dict, graph
             )
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=["default", "paper", "unweighted", "static"])
+@pytest.mark.parametrize("variant", VARIANTS, ids=VARIANT_NAMES)
 def test_sampled_walks_are_walks(world_data, monkeypatch: pytest.MonkeyPatch, variant: dict):
     """Every hop is an edge before the query's time, or a self-loop, and has the probability of the policy."""
     model = make_model(world_data.vocabulary, num_edges=5, **variant)
@@ -172,40 +185,6 @@ def test_sampled_walks_are_walks(world_data, monkeypatch: pytest.MonkeyPatch, va
             assert float(entropy[i, hop]) == pytest.approx(-float((log_pi.exp() * log_pi).sum()), abs=1e-4)
             state, here, time = agent.advance(state, actions[place]), entity, when
     assert num_edges_taken > len(queries)
-
-
-PAPER = {
-    "strictly_back": False,
-    "may_stay_at_first": True,
-    "initialisation": "xavier",
-    "freeze_state_on_self_loop": True,
-    "sampled_reward": True,
-    "entropy_decays_per": "epoch",
-    "baseline": "moving_average",
-}
-
-
-def documented_fields() -> set[str]:
-    """Return the settings that are followed by a docstring."""
-    [settings] = [node for node in ast.parse(inspect.getsource(config_module)).body if isinstance(node, ast.ClassDef)]
-    return {
-        field.target.id
-        for field, doc in zip(settings.body, settings.body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant) and isinstance(doc.value.value, str)
-    }
-
-
-def test_presets_differ_only_in_documented_fields():
-    default, paper = (Config.from_dict({"model": table}, "titer").model for table in ({}, {"preset": "paper"}))
-    differences = {name: value for name, value in asdict(paper).items() if value != asdict(default)[name]}
-    assert differences == PAPER
-    assert TITerConfig.PRESETS == {"paper": PAPER}
-    assert documented_fields() == {field.name for field in fields(TITerConfig)}
-    section = (TITer.__doc__ or "").partition("Differences from the publication")[2]
-    assert all(f"``{name}``" in section for name in PAPER)
-    mixed = Config.from_dict({"model": {"preset": "paper", "strictly_back": True}}, "titer").model
-    assert asdict(mixed) == {**asdict(default), **PAPER, "strictly_back": True}
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0])

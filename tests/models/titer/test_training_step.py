@@ -56,13 +56,10 @@ def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 class ByHand:
     """The walks of a batch, taken with the given noise, and the loss that they give."""
 
-    def __init__(
-        self, model: TITer, queries: Queries, answers: Tensor, noise: list[Tensor], *, shaping: Tensor | None = None
-    ):
+    def __init__(self, model: TITer, queries: Queries, answers: Tensor, noise: list[Tensor]):
         config = model.config
         self.config = config
-        mean = model.alpha / model.alpha.sum(dim=1, keepdim=True)
-        self.p = (shaping if shaping is not None else mean).tolist()
+        self.p = (model.alpha / model.alpha.sum(dim=1, keepdim=True)).tolist()
         self.log_pi: list[list[Tensor]] = []
         self.entropy: list[list[Tensor]] = []
         self.rewards: list[float] = []
@@ -140,6 +137,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "unweighted": {"weighted_scoring": False},
     "static": {"relative_time": False},
     "paper": {**TITerConfig.PRESETS["paper"], "sampled_reward": False},
+    "released": {**TITerConfig.PRESETS["released"], "sampled_reward": False},
+    "tuned": TITerConfig.PRESETS["tuned"],
 }
 
 
@@ -167,17 +166,45 @@ def test_the_loss_and_its_gradient_are_those_of_reinforce(options: dict[str, Any
     assert float(result.log["entropy"]) == pytest.approx(sum(every) / len(every), abs=1e-5)
 
 
-def test_a_sampled_reward_uses_one_dirichlet_sample_per_batch(noise: list[Tensor]):
-    model = make(sampled_reward=True, baseline="moving_average")
-    queries, answers = batch()
-    torch.manual_seed(7)
-    result = model.training_step(queries, answers, History(FACTS, VOCABULARY))
-    torch.manual_seed(7)
-    sample = Dirichlet(model.alpha).sample()
-    expected = ByHand(model, queries, answers, noise, shaping=sample)
-    assert float(result.loss.detach()) == pytest.approx(float(expected.loss(0.01).detach()), abs=1e-5)
-    of_mean = ByHand(model, queries, answers, noise)
-    assert expected.rewards != pytest.approx(of_mean.rewards, abs=1e-3)
+def test_every_walk_has_a_dirichlet_sample_of_its_own():
+    """The reward of a hit is 1 + p_k, where p is a sample of Dirichlet(α) of the query's relation for every walk."""
+    number = 4000
+    model = make(sampled_reward=True)
+    relation = torch.arange(number) % NUM_RELATIONS
+    elapsed = torch.arange(number) // NUM_RELATIONS % 6  # beyond both ends of 1 … K = 4
+    queries = Queries(torch.zeros(number, dtype=torch.int64), relation, torch.full((number,), 10))
+    node = Node(relation, torch.ones(number, dtype=torch.int64), 10 - elapsed)
+    torch.manual_seed(1)
+    gain = model._reward(node, queries, torch.ones(number, dtype=torch.int64)) - 1
+    assert bool((gain[(elapsed == 0) | (elapsed > 4)] == 0).all())
+    samples = Dirichlet(model.alpha).sample(torch.Size([4000]))
+    for r in range(NUM_RELATIONS):
+        for k in range(1, 5):
+            ours, theirs = gain[(relation == r) & (elapsed == k)], samples[:, r, k - 1]
+            assert len(ours.unique()) > len(ours) / 2
+            deviation = float(theirs.std())
+            assert float(ours.mean()) == pytest.approx(float(theirs.mean()), abs=5 * deviation / math.sqrt(len(ours)))
+            assert float(ours.std()) == pytest.approx(deviation, rel=0.2)
+
+
+def test_a_miss_is_not_rewarded_by_a_sample():
+    model = make(sampled_reward=True)
+    queries = Queries.one(0, 0, 10)
+    node = Node(torch.zeros(1), torch.tensor([1]), torch.tensor([9]))
+    assert float(model._reward(node, queries, torch.tensor([2]))) == 0
+
+
+def test_a_moving_average_before_the_standardisation_cancels_out():
+    """So the baseline of MINERVA's code, a moving average and then standardised returns, is ``standardised``."""
+    torch.manual_seed(0)
+    returns = torch.rand(40, 3) * (torch.rand(40, 1) < 0.3)
+    average = 0.0
+    for _ in range(3):
+        less = returns - average
+        by_hand = (less - less.mean()) / (less.std() + 1e-6)
+        torch.testing.assert_close(make()._advantage(returns), by_hand)
+        average += 0.05 * (float(returns.mean()) - average)
+    assert average > 0
 
 
 def test_the_moving_average_follows_the_mean_return_from_batch_to_batch(noise: list[Tensor]):

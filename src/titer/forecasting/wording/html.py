@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, tostring
 from titer.drawing.elements import Child, el, table
 from titer.forecasting.forecast import NO_ANSWER, Forecast, Reason
 from titer.forecasting.what_if import Move, WhatIf
-from titer.forecasting.wording.render import evidence_lines
+from titer.forecasting.wording.render import SHARES, evidence_lines
 
 
 def as_html(forecast: Forecast) -> str:
@@ -23,7 +23,7 @@ def as_html(forecast: Forecast) -> str:
         for answer in forecast.answers
     ]
     header = ["rank", "probability", "", "answer", *(["evidence"] if explained else [])]
-    return _page(forecast, *_answers(header, rows, numbers=2))
+    return _page(forecast, *_answers(header, rows, numbers=2), *_about_shares(explained))
 
 
 def what_if_as_html(result: WhatIf) -> str:
@@ -40,7 +40,8 @@ def what_if_as_html(result: WhatIf) -> str:
         for move in result.moves
     ]
     header = ["rank", "before", "probability", "before", "answer", *(["evidence"] if explained else [])]
-    return _page(result.after, *([el("ul", *changes)] if changes else []), *_answers(header, rows, numbers=4))
+    listed = [el("ul", *changes)] if changes else []
+    return _page(result.after, *listed, *_answers(header, rows, numbers=4), *_about_shares(explained))
 
 
 def _page(forecast: Forecast, *parts: Element) -> str:
@@ -49,6 +50,10 @@ def _page(forecast: Forecast, *parts: Element) -> str:
     heading = [el("h4", forecast.question), *(el("p", f"{note[0].upper()}{note[1:]}.") for note in notes)]
     page = el("div", el("style", style), *heading, *parts, class_="titer-result")
     return tostring(page, encoding="unicode", method="html")
+
+
+def _about_shares(explained: bool) -> list[Element]:
+    return [el("p", SHARES)] if explained else []
 
 
 def _answers(header: list[str], rows: list[list[Child]], numbers: int) -> list[Element]:

@@ -5,6 +5,8 @@ from titer.forecasting.what_if import Move, WhatIf
 
 WORTH_SHOWING = 0.005
 """A smaller share would be displayed as 0%."""
+SHARES = "Percentages of evidence divide the answer's weight before calibration. A what-if measures what a fact causes."
+"""Shown wherever the shares of evidence are."""
 
 
 def as_text(forecast: Forecast) -> str:
@@ -16,6 +18,7 @@ def as_text(forecast: Forecast) -> str:
     for answer in forecast.answers:
         lines.append(f"{answer.rank:>3}. {answer.entity.ljust(width)}  {answer.probability:>6.1%}")
         lines += _indented(answer.reasons)
+    lines += ["", SHARES] if any(evidence_lines(answer.reasons) for answer in forecast.answers) else []
     return "\n".join(lines)
 
 
@@ -53,6 +56,7 @@ def what_if_as_text(result: WhatIf) -> str:
         lines += [_row(move, width), *_indented(reasons.get(move.entity, ()))]
     if not any(move.moved for move in result.moves):
         lines += ["", "Nothing moved."]
+    lines += ["", SHARES] if any(map(evidence_lines, reasons.values())) else []
     return "\n".join(lines)
 
 

@@ -26,9 +26,9 @@ from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.scores import MixtureScores
 from titer.models.registry import register
 
-PRIOR = "prior expectation, apart from any path"
-"""Note of the evidence for the weight of the prior."""
-FREQUENCY = "frequency and activity of the answer, apart from any path"
+PRIOR = "frequency of the answer, and its fit to the subject by embeddings and latest facts; not along a path"
+"""Note of the evidence for the weight of the prior, which reads past facts too."""
+FREQUENCY = "frequency and activity of the answer; not along a path"
 """Note of the same evidence with ``prior = false``, where only these terms of the prior remain."""
 
 
@@ -41,8 +41,10 @@ class PathMixture(TracksTrainedEntities):
 
     The sum has a term for every path p of three kinds: all past facts between subject and answer; paths over two facts,
     through the entities that the subject had its latest facts with; and paths over two and three facts that end in the
-    relation of the query. No path is sampled, so the share of each path in P is known exactly. (P is the probability
-    before the temperature is applied; see ``Model.explain``.)
+    relation of the query. The sum has all of these paths, so it is known which part of an answer's weight, the right
+    side of the formula, comes from each. These are the shares of the evidence. A forecast shows the probability after
+    the temperature is applied, which multiplies all terms of an answer by one factor and so changes no share. A share
+    is not the effect of a fact: without it, π and φ would change too.
 
     What is learned:
 
@@ -144,9 +146,10 @@ class PathMixture(TracksTrainedEntities):
             yield rows, QueryBatch(queries.subject[rows], queries.relation[rows], time, history)
 
     def explain(self, query: Queries, answer: int, history: History, limit: int = 10) -> list[Evidence]:
-        """Return the paths to the answer, and the prior, with their shares of the probability P, strongest first.
+        """Return the paths to the answer, and the prior, with their shares of the answer's weight, strongest first.
 
-        The shares of all evidence sum to 1. P is the probability before the temperature is applied.
+        The shares of all evidence sum to 1. With several members, the weights are those of their mean probability,
+        before the temperature is applied.
         """
         ((rows, batch),) = self._by_time(query, history)
         weights = self._weights_of_one(batch)

@@ -156,8 +156,8 @@ class Fit(nn.Module):
         \mathrm{fit} = \mathrm{MLP}[e_s, r, h_s, x_{sr}] \cdot (e_o + V h_o)
 
     The state h of an entity is computed from its latest edges, and e is its embedding plus the embedding of its name.
-    The own embedding is zero for unseen entities, so that the model learns to do without it. For entities without a
-    past fact everything is zero: not even their names are known before their first fact.
+    The own embedding is zero for unseen entities, so that the model learns to do without it. For answers without a past
+    fact everything is zero: that an entity exists, and its name, are not known before its first fact.
     """
 
     def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
@@ -190,8 +190,13 @@ class Fit(nn.Module):
     def forward(self, batch: QueryBatch, subject_activity: Tensor, entities: EntityStates) -> Tensor:
         """Return the vector of every query, whose product with that of an answer is their fit. (queries, dim)"""
         subject, relation = entities.row(batch, batch.subject), self.relation(batch.relation)
+        embedding = entities.embedding.index_select(0, subject)
+        if self.names is not None:
+            # A query names its own subject, whether it has a past fact or not.
+            new = (subject == entities.num_known).nonzero()[:, 0]
+            embedding = embedding.index_add(0, new, self.names(batch.history.vocabulary, batch.subject[new]))
         inputs = [
-            self.dropout(entities.embedding.index_select(0, subject)),
+            self.dropout(embedding),
             relation,
             self.dropout(entities.state.index_select(0, subject)),
             subject_activity,

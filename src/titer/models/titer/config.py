@@ -12,19 +12,22 @@ from titer.models.common.validation import (
     check_positive,
     check_share,
 )
+from titer.models.titer.recipes import PRESETS
 
 ACTIVATIONS = ("cos", "sigmoid", "tanh", "relu")
 BASELINES = ("standardised", "moving_average", "other_walks")
 PERIODS = ("batch", "epoch")
 INITIALISATIONS = ("normal", "xavier")
+TIME_INITIALISATIONS = ("scales", "xavier")
+START_RELATIONS = ("own", "self_loop")
 
 
 @dataclass(frozen=True)
 class TITerConfig:
     """Settings of ``TITer``.
 
-    The defaults are the values with the best results on validation splits. ``preset = "paper"`` selects what the text
-    of the paper describes.
+    The defaults are the values with the best results on validation splits. ``preset`` selects a recipe: ``paper``, what
+    the text describes; ``released``, what the code of the authors does; or ``tuned``, the defaults.
     """
 
     # The walk.
@@ -36,6 +39,11 @@ class TITerConfig:
     """Whether every hop must go back in time (t' < t_l), or may also use facts of the node's own time (t' ≤ t_l)."""
     may_stay_at_first: bool = False
     """Whether the first hop may be a self-loop although the subject has past facts."""
+    loop_counts_as_edge: bool = False
+    """Whether the self-loop is one of the N candidates, so that N - 1 edges remain, or is added to N edges. At a first
+    hop that must not stay, there are N edges in both cases."""
+    start_relation: str = "own"
+    """r_0, the relation of the path encoder's first input: a relation of its ``own``, or that of the ``self_loop``."""
 
     # The policy.
     entity_dim: int = 80
@@ -59,6 +67,9 @@ class TITerConfig:
     initialisation: str = "normal"
     """Initial weights. ``normal``: standard normal embeddings, and the defaults of torch for all other weights.
     ``xavier``: Xavier uniform for all of them."""
+    time_initialisation: str = "scales"
+    """Initial w of Φ. ``scales``: 1 / 10^x with x spread evenly from 0 to 9, which covers all scales of time.
+    ``xavier``: Xavier uniform. The initial b is 0."""
     freeze_state_on_self_loop: bool = False
     """Whether a self-loop leaves the state of the path encoder unchanged."""
 
@@ -71,7 +82,7 @@ class TITerConfig:
     num_snapshots: int = 300
     """K: number of time steps before the query that the Dirichlet distributions cover."""
     sampled_reward: bool = False
-    """Whether p is sampled from Dirichlet(α) for every batch, or is the mean of the distribution."""
+    """Whether p is sampled from Dirichlet(α) for every walk, or is the mean of the distribution."""
     leave_one_out: bool = False
     """Whether α maximises the leave-one-out likelihood instead of the likelihood."""
 
@@ -88,28 +99,22 @@ class TITerConfig:
     """When the entropy weight decays: after every ``batch``, or after every ``epoch``."""
     baseline: str = "standardised"
     """How returns become advantages. ``standardised``: subtract the mean of the batch and divide by its standard
-    deviation. ``moving_average``: subtract a moving average over batches. ``other_walks``: subtract the mean return of
-    the other walks of the same query, so that a rare hit is not compared with the returns of easy queries."""
+    deviation; a moving average that is subtracted before, as in the code of MINERVA, cancels out. ``moving_average``:
+    subtract a moving average over batches. ``other_walks``: subtract the mean return of the other walks of the same
+    query, so that a rare hit is not compared with the returns of easy queries."""
 
     # The search.
     beam_size: int = 100
     """Number of paths that beam search keeps after each hop."""
+    final_beam: bool = False
+    """Whether only the ``beam_size`` best paths after the last hop lead to answers, or every path that continues one
+    of the beam."""
     inductive_mean: bool = True
     """Whether the inductive mean represents unseen entities."""
     mu: float = 0.1
     """μ: share of an unseen entity's representation that remains after an update by new facts or by a query."""
 
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {
-            "strictly_back": False,
-            "may_stay_at_first": True,
-            "initialisation": "xavier",
-            "freeze_state_on_self_loop": True,
-            "sampled_reward": True,
-            "entropy_decays_per": "epoch",
-            "baseline": "moving_average",
-        }
-    }
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = PRESETS
 
     def __post_init__(self) -> None:
         sizes = ("entity_dim", "time_dim", "relation_dim", "state_dim", "hidden_dim")
@@ -122,8 +127,12 @@ class TITerConfig:
         check_one_of(self, "baseline", BASELINES)
         check_one_of(self, "entropy_decays_per", PERIODS)
         check_one_of(self, "initialisation", INITIALISATIONS)
+        check_one_of(self, "time_initialisation", TIME_INITIALISATIONS)
+        check_one_of(self, "start_relation", START_RELATIONS)
         if self.baseline == "other_walks" and self.num_rollouts < 2:
             raise ConfigError("model.baseline other_walks requires model.num_rollouts of at least 2")
+        if self.loop_counts_as_edge and self.num_edges < 2:
+            raise ConfigError("model.loop_counts_as_edge requires model.num_edges of at least 2")
 
     @property
     def node_dim(self) -> int:

@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor, nn
-from torch.distributions import Dirichlet
 
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -20,7 +19,7 @@ from titer.models.titer.decide import Decision, decide, gumbel_noise
 from titer.models.titer.inductive import InductiveTable, co_occurrences, relation_means
 from titer.models.titer.policy import Policy
 from titer.models.titer.representation import Representation
-from titer.models.titer.reward import SnapshotCounts, estimate_alpha, shaping
+from titer.models.titer.reward import MIN_ALPHA, SnapshotCounts, estimate_alpha, sample_beta
 from titer.models.titer.search import MAX_LAGS, BeamExpansion, beam_search, best_per_entity
 from titer.models.titer.walk import Node, candidate_actions
 
@@ -83,32 +82,41 @@ class TITer(TracksTrainedEntities):
         EMNLP 2021.
 
     Differences from the publication:
-        The default settings are not those of the text. ``preset = "paper"`` selects the text:
+        The text, the code that its authors released and the tuned settings differ. Each is a recipe in full:
+        ``preset = "paper"``, ``"released"`` or ``"tuned"``, with configurations for the four benchmarks (such as
+        ``titer/icews14-paper``, ``titer/icews14-released`` and ``titer/icews14``). Unless a line says otherwise, the
+        tuned recipe, which is the default, agrees with the released code.
 
-        - ``strictly_back``: facts of a node's own time are candidates too. The released code goes strictly back in
-          time on a GPU, as the default does.
-        - ``may_stay_at_first``: the first hop may be a self-loop although the subject has past facts.
-        - ``initialisation``: all weights have Xavier's initialisation.
-        - ``freeze_state_on_self_loop``: a self-loop leaves the state of the path encoder unchanged. The released code
-          never freezes it.
-        - ``sampled_reward``: p is sampled; by default it is the mean of its distribution.
-        - ``entropy_decays_per``: the entropy weight decays after every epoch. The released code, like the default,
-          decays it after every batch.
-        - ``baseline``: a moving average of the returns. In the released code the baseline stays 0 (Λ = 0).
-
-        With this preset, the MRR on ICEWS14 is below that of the paper; ``benchmarks/RESULTS.md`` has both. The
-        configurations for the benchmarks were tuned on the validation splits. Some have dropout, other entropy weights
-        and weight decays, or a falling learning rate, and training keeps the best epoch on the validation split. The
-        authors train with a constant learning rate and without dropout, and keep the last checkpoint.
+        - ``strictly_back``: in the text, facts of a node's own time are candidates too. The released code goes strictly
+          back in time on a GPU.
+        - ``may_stay_at_first``: in the text, the first hop may be a self-loop. In the released code it may not, unless
+          the subject has no past facts.
+        - ``loop_counts_as_edge``: the text has N edges. In the released code the self-loop is one of N, except at the
+          first hop. Tuned: as in the text.
+        - ``start_relation``: in the text, \(r_0\) is a relation of its own. In the released code it is that of the
+          self-loop. Tuned: as in the text.
+        - ``initialisation``: in the text, all weights have Xavier's initialisation. In the released code, embeddings
+          are standard normal, and all other weights have the defaults of torch.
+        - ``time_initialisation``: the same for w; in the released code w is 1 / 10^x with x from 0 to 9.
+        - ``time_scale``: in the text, Δt counts snapshots. The released code counts hours on ICEWS.
+        - ``freeze_state_on_self_loop``: in the text, a self-loop leaves the state of the path encoder unchanged. The
+          released code never freezes it, as it compares different ids.
+        - ``sampled_reward``: in the text and in the released code, every walk has a sample of p. Tuned: the mean of its
+          distribution.
+        - ``entropy_decays_per``: in the text, the entropy weight decays after every epoch; in the released code, after
+          every batch, so that it is gone after some 50 batches. Tuned: after every epoch on three of four benchmarks.
+        - ``baseline``: the text refers to MINERVA, whose code subtracts a moving average and then standardises the
+          returns of a batch. As the average cancels out, all recipes use ``standardised``; the average of the released
+          code stays 0 in any case.
+        - ``final_beam``: in the text, the answers are those of the beam of 100 paths. In the released code, every
+          continuation of the beam counts.
+        - Training: the weight decay is 1e-6 in the text and 1e-5 in the released code, which trains for 400 epochs and
+          tests the last checkpoint. Tuned: dropout, another entropy weight, weight decay and number of epochs, and a
+          falling learning rate, all chosen on the validation split, and the best epoch on it.
 
         These differences do not depend on settings:
 
-        - A node has N candidate edges besides the self-loop. The released code has N - 1.
         - The facts of one time step are in the opposite order, so that different facts are cut off after N.
-        - \(r_0\) is a relation of its own, as in the text. The released code uses the relation of the self-loop.
-        - One sample of p serves a whole batch. The authors draw one for each walk.
-        - The moving average is not followed by a standardisation of the returns. It is in the code of MINERVA, to which
-          the text refers for its baseline.
         - \(\alpha\) maximises the Pólya likelihood of the counts, by the fixed-point iteration of the paper. The
           released code fits the counts as if they were proportions.
         - The representations of unseen entities also follow the facts of the validation split, and never facts at or
@@ -117,10 +125,13 @@ class TITer(TracksTrainedEntities):
         - Relations without trained entities count as zero vectors in the inductive mean.
         - The shares of evidence are a softmax over all paths to the answer in the beam. The score is that of the best
           path alone.
+
+        ``docs/recipes.md`` compares the recipes in a table, with what each difference costs.
     """
 
     name = "titer"
     Config = TITerConfig
+    evaluation_settings = frozenset({"beam_size", "inductive_mean", "mu"})
     has_static_shapes = True
     config: TITerConfig
 
@@ -209,12 +220,14 @@ class TITer(TracksTrainedEntities):
         hit = (node.entity == answers).float()
         if not self.config.shaped_reward:
             return hit
-        dirichlet = Dirichlet(self.alpha, validate_args=False)
-        p = shaping(dirichlet.sample() if self.config.sampled_reward else dirichlet.mean)  # (relations, K + 1)
         elapsed = queries.time - node.time
-        inside = elapsed <= self.config.num_snapshots
-        gain = p[queries.relation, elapsed.clamp(max=self.config.num_snapshots)]
-        return hit * (1 + torch.where(inside, gain, 0.0))
+        place = (elapsed - 1).clamp(0, self.config.num_snapshots - 1)
+        alpha, total = self.alpha[queries.relation, place], self.alpha.sum(dim=1)[queries.relation]
+        # A walk uses one component of p alone, and the distribution of one component is a Beta distribution.
+        rest = (total - alpha).clamp(min=MIN_ALPHA)
+        p = sample_beta(alpha, rest) if self.config.sampled_reward else alpha / total
+        covered = (elapsed >= 1) & (elapsed <= self.config.num_snapshots)
+        return hit * (1 + torch.where(covered, p, 0.0))
 
     def _discounted(self, reward: Tensor) -> Tensor:
         """Return the return of every hop: γ^n times the reward, n hops before the end. (walks, L)"""

@@ -69,10 +69,12 @@ class Policy(nn.Module):
         self.W_r = nn.Linear(config.hidden_dim, config.relation_dim)
         action_dim = config.node_dim + config.relation_dim
         self.W_beta = nn.Linear(config.state_dim + action_dim + action_dim, 1)
-        self.start = vocabulary.start
+        self.start = vocabulary.start if config.start_relation == "own" else vocabulary.self_loop
         self._initialise()
 
     def _initialise(self) -> None:
+        if self.config.time_initialisation == "xavier":
+            nn.init.xavier_uniform_(self.w.data[:, None])  # w as the matrix of a linear map from Δt
         if self.config.initialisation == "normal":
             nn.init.normal_(self.entity)
             nn.init.normal_(self.relation)

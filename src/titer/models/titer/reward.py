@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.distributions import Gamma
 
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
@@ -13,6 +14,7 @@ from titer.graph.ragged import spread
 
 CHUNK = 1 << 23
 TOLERANCE = 1e-3
+MIN_ALPHA = 1e-9
 SHRINK_EVERY = 5
 COUNT_BITS = 20
 
@@ -102,7 +104,7 @@ def estimate_alpha(samples: SnapshotCounts, *, leave_one_out: bool = False, max_
         numerator.index_add_(0, place, many_ik * _difference(n_ik, alpha_k, leave_one_out))
         denominator = torch.full((samples.num_relations,), 1e-300, dtype=torch.float64)
         denominator.index_add_(0, relation, many_i * _difference(n_i, whole, leave_one_out))
-        new = (alpha * numerator.view_as(alpha) / denominator[:, None]).clamp(min=1e-9)
+        new = (alpha * numerator.view_as(alpha) / denominator[:, None]).clamp(min=MIN_ALPHA)
         moving = (new - alpha).abs().sum(dim=1) >= TOLERANCE * alpha.sum(dim=1)  # (relations,)
         moving &= was_moving  # a relation that has converged does not change again
         alpha, was_moving = torch.where(moving[:, None], new, alpha), moving
@@ -129,6 +131,17 @@ def _proportional(place: Tensor, weight: Tensor, samples: SnapshotCounts) -> Ten
     return sums / sums.sum(dim=1, keepdim=True) * samples.num_snapshots / 10
 
 
-def shaping(p: Tensor) -> Tensor:
-    """Return p_1 … p_K as a table over Δt = 0 … K, with 0 at Δt = 0. (relations, K + 1)"""
-    return torch.cat([p.new_zeros(len(p), 1), p], dim=1)
+def sample_beta(a: Tensor, b: Tensor) -> Tensor:
+    """Return one sample of Beta(a, b) for every pair: the distribution of one component of a Dirichlet sample.
+
+    The logarithms of two Gamma samples are compared, as the samples themselves underflow for small a and b. If X is a
+    sample of Gamma(a + 1) and u of the uniform distribution, then X · u^(1/a) is one of Gamma(a).
+    """
+
+    def log_gamma(shape: Tensor) -> Tensor:
+        uniform = 1 - torch.rand_like(shape)  # in (0, 1]
+        # Both parameters are tensors of the device, as a CUDA graph cannot record the copy of a number to it.
+        larger = Gamma(shape + 1, torch.ones_like(shape), validate_args=False).sample()
+        return larger.log() + uniform.log() / shape
+
+    return torch.sigmoid(log_gamma(a) - log_gamma(b))

@@ -66,8 +66,11 @@ def beam_search(
         )
         hop_log = torch.log_softmax(scores.phi, dim=1).view(count, paths, -1)
         total = reached[:, :, None] + hop_log
+        is_last = hop == config.path_length - 1
+        if is_last and config.final_beam:
+            total = _only_best(total, config.beam_size)
         expansions.append(BeamExpansion(actions, total, hop_log.exp(), scores.beta.view_as(hop_log), parent))
-        if hop == config.path_length - 1:
+        if is_last:
             break
         reached, parent = _keep_best(total.flatten(1), config.beam_size)
         kept = reached.shape[1]
@@ -121,6 +124,12 @@ def _keep_best(total: Tensor, beam_size: int) -> tuple[Tensor, Tensor]:
         return total, torch.arange(total.shape[1], device=total.device).expand_as(total)
     best = total.topk(beam_size, dim=1, sorted=False)
     return best.values, best.indices
+
+
+def _only_best(total: Tensor, beam_size: int) -> Tensor:
+    """Return the same log probabilities, but -inf for all except the best paths of every query."""
+    reached, kept = _keep_best(total.flatten(1), beam_size)
+    return torch.full_like(total, UNREACHED).flatten(1).scatter(1, kept, reached).view_as(total)
 
 
 def best_per_entity(last: BeamExpansion, num_entities: int) -> Tensor:

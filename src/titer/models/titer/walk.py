@@ -23,6 +23,8 @@ def candidate_actions(
 ) -> Actions:
     """Return A_l: the N latest outgoing edges of the nodes (e_l, t_l), and the self-loop.
 
+    With ``loop_counts_as_edge``, N counts the self-loop where it is a candidate.
+
     Args:
         history: The known facts. No fact at or after the time of its query is a candidate.
         entity: e_l of each walk.
@@ -36,9 +38,11 @@ def candidate_actions(
     """
     # latest() is strict, so t' ≤ t_l is written as t' < t_l + 1; facts at the query's own time stay hidden.
     before = time if config.strictly_back else torch.minimum(time + 1, query_time)
-    edges = history.latest(entity, before, config.num_edges)
+    must_leave = first and not config.may_stay_at_first
+    limit = config.num_edges - int(config.loop_counts_as_edge and not must_leave)
+    edges = history.latest(entity, before, limit)
     stay = torch.ones_like(edges.mask[:, :1])
-    if first and not config.may_stay_at_first:
+    if must_leave:
         stay = ~edges.mask[:, :1]  # edges are sorted: without a first one there is none
     loop = torch.full_like(entity, history.vocabulary.self_loop)
     return Actions(

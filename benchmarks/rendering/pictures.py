@@ -1,0 +1,51 @@
+"""Figures 4 and 5 of the paper, with our results."""
+
+from statistics import mean
+
+from rendering.files import Measurements, Row
+from rendering.markdown import metrics_of
+from rendering.paper import CONVENTION, RECIPES, label, main_rows, time_rows
+from titer.drawing.charts import grouped_bars, svg_file
+from titer.evaluation.published import METRICS, TIME_GAIN, published
+
+KINDS = ("mrr", "hits_at_10")
+
+
+def inductive_picture(measured: Measurements) -> str:
+    """Draw Figure 4: MRR and Hits@10 on the ICEWS14 queries with an unseen entity, with the random walk as baseline."""
+    bars: dict[str, list[Row]] = {}
+    for title, model, (rows, *_) in main_rows(measured):
+        if rows and model != "random_walk":
+            bars[title.replace("`", "").replace(", recipe", "")] = rows
+    for recipe in RECIPES:
+        if rows := measured.of(label("ICEWS14", recipe, "no-inductive-mean")):
+            bars[f"titer {recipe} w/o IM"] = rows
+    series = {METRICS[key]: [_unseen(rows, key) for rows in bars.values()] for key in KINDS}
+    walks = measured.of("random_walk/icews14")
+    baseline = {METRICS[key]: _unseen(walks, key) for key in KINDS} if walks else {}
+    title = "Queries with an unseen entity, ICEWS14"
+    return svg_file(grouped_bars(title, list(bars), series, "random walk", baseline))
+
+
+def _unseen(rows: list[Row], key: str) -> float:
+    return 100 * mean(row["entities"]["unseen"][key] for row in rows)
+
+
+def time_picture(measured: Measurements) -> str:
+    """Draw Figure 5: Hits@1 with and without the relative time encoding, ours and the paper's."""
+    temporal: dict[str, float] = {}
+    static: dict[str, float] = {}
+    for dataset, gain in TIME_GAIN.items():
+        with_time = published("titer", dataset, "hits_at_1") or 0.0
+        temporal[f"{dataset}, paper"] = with_time
+        static[f"{dataset}, paper"] = with_time / (1 + gain / 100)
+        for of_dataset, recipe, rows, without in time_rows(measured):
+            if of_dataset == dataset:
+                temporal[f"{dataset}, {recipe}"] = _hits(rows)
+                static[f"{dataset}, {recipe}"] = _hits(without)
+    series = {"temporal": list(temporal.values()), "static": list(static.values())}
+    return svg_file(grouped_bars("Hits@1 with and without relative time encoding", list(temporal), series))
+
+
+def _hits(rows: list[Row]) -> float:
+    return 100 * mean(metrics_of(row, CONVENTION)["hits_at_1"] for row in rows)

@@ -1,0 +1,1 @@
+"""TLogic: temporal logical rules."""

@@ -1,0 +1,269 @@
+"""Documents show results of files only, ours beside the published ones."""
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import render
+from rendering.blocks import BLOCKS, NONE, with_blocks, without_blocks
+from rendering.comparison import best, second_icews14_table
+from rendering.files import BENCHMARKS, Measurements, Row
+from rendering.models import commands, model_table, notes
+from rendering.paper import (
+    ablation_table,
+    inductive_table,
+    main_table,
+    robustness_table,
+    size_table,
+    statistics_table,
+    time_table,
+    unseen_table,
+)
+from rendering.pictures import inductive_picture, time_picture
+from rendering.values import known_figures, shown_figures
+from rendering.walk import walk_table
+from titer.evaluation.published import METRICS
+
+DOCUMENTS = render.documents()
+
+
+@pytest.fixture(scope="module")
+def measured() -> Measurements:
+    return Measurements.load()
+
+
+def result(label: str, value: float, seed: int = 0, **more: Any) -> Row:
+    metrics = {metric: value * (i + 1) for i, metric in enumerate(METRICS)}
+    return {
+        "label": label,
+        "seed": seed,
+        "config": {"model": {"relative_time": "static" not in label}, "training": {"seed": seed}},
+        "metrics": metrics,
+        "conventions": {"paper": metrics, "realistic": metrics},
+        "entities": {"unseen": {metric: of_all / 2 for metric, of_all in metrics.items()}},
+        "hardware": "a computer",
+        "seconds": {"training": 7.0},
+        "command": f"titer reproduce {label}",
+        **more,
+    }
+
+
+def results(**values: list[float]) -> Measurements:
+    """Return results by label, ``__`` instead of a slash and ``_`` instead of a dash, with a value for each seed."""
+    labels = {name.replace("__", "/").replace("_", "-"): of_one for name, of_one in values.items()}
+    return Measurements({label: [result(label, value, i) for i, value in enumerate(v)] for label, v in labels.items()})
+
+
+def cells(lines: list[str], *first: str) -> list[str]:
+    (line,) = (line for line in lines if line.startswith("| " + " | ".join(first) + " |"))
+    return line[2:-2].split(" | ")[len(first) :]
+
+
+class TestDocuments:
+    def test_all_documents_and_pictures_are_up_to_date(self, capsys: pytest.CaptureFixture[str]):
+        assert render.main(["--check"]) == 0, capsys.readouterr().out
+
+    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(render.ROOT)))
+    def test_every_figure_of_a_document_is_in_a_file(self, path: Path, measured: Measurements):
+        shown = shown_figures(without_blocks(path.read_text(encoding="utf-8")))
+        assert set(shown) <= known_figures(measured)
+
+    def test_a_figure_that_no_file_has_is_found(self, measured: Measurements):
+        assert set(shown_figures("an MRR of 99.87, 48.19 ± 0.08, `12.34`, 1.67 s")) == {"99.87", "48.19"}
+        assert "48.19" in known_figures(measured)  # the mean over seeds
+        assert "48.16" in known_figures(measured)  # one seed
+        assert "75.50" in known_figures(measured)  # the paper's
+        assert "99.87" not in known_figures(measured)
+
+    @pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("rend*/*.py")), ids=lambda path: path.name)
+    def test_the_code_that_renders_has_no_figures_of_its_own(self, path: Path):
+        assert re.findall(r"(?<![\d.])\d+\.\d{2,}", path.read_text(encoding="utf-8")) == []
+
+    def test_a_file_that_would_change_is_listed_and_not_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ):
+        document = tmp_path / "README.md"
+        document.write_text("before\n<!-- results: recipes -->\nold\n<!-- end of results -->\nafter\n")
+        monkeypatch.setattr(render, "ROOT", tmp_path)
+        monkeypatch.setattr(render, "BENCHMARKS", tmp_path)
+        assert render.main(["--check"]) == 1
+        assert "README.md is not up to date" in capsys.readouterr().out
+        assert "old" in document.read_text()
+        assert render.main([]) == 0
+        assert document.read_text().startswith("before\n<!-- results: recipes -->\n\n| recipe |")
+        assert document.read_text().endswith("<!-- end of results -->\nafter\n")
+        assert render.main(["--check"]) == 0
+
+    def test_a_block_without_results_says_so(self):
+        text = "<!-- results: walk -->\n<!-- end of results -->"
+        assert NONE in with_blocks(text, Measurements({}))
+
+    def test_every_block_is_shown_somewhere(self):
+        text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+        shown = re.findall(r"<!-- results: (.+?) -->", text)
+        assert sorted(shown) == sorted(set(shown))
+        unused = set(BLOCKS) - set(shown)
+        assert {name.partition(",")[0] for name in unused} <= {"ablation"}
+
+
+class TestPaper:
+    def test_the_main_table_has_a_row_for_each_recipe_and_none_without_results(self):
+        measured = results(cygnet__icews14=[0.1, 0.1], titer__yago=[0.2], titer__yago_released=[0.3, 0.3])
+        found = main_table(measured, "hits_at_1")
+        assert cells(found, "`cygnet`") == [
+            *("20.00 ± 0.00", "23.69", "–", "15.90", "–", "29.06", "–", "45.36", "2 / – / – / –")
+        ]
+        assert cells(found, "`titer`, recipe `tuned`")[-3:] == ["40.00", "84.89", "– / – / – / 1"]
+        assert cells(found, "`titer`, recipe `released`")[-3:] == ["60.00 ± 0.00", "84.89", "– / – / – / 2"]
+        assert len(found) == 5
+
+    def test_datasets_have_the_papers_sizes(self, measured: Measurements):
+        for lines in (unseen_table(measured), statistics_table(measured)):
+            assert len(lines) >= 6
+            assert "paper:" not in "".join(lines)
+        assert cells(statistics_table(measured), "ICEWS14-RE-GCN (not in the paper)")[:3] == [
+            "74,845",
+            "8,514",
+            "7,371",
+        ]
+
+    def test_another_size_than_the_papers_is_shown_with_it(self, measured: Measurements):
+        other = {**measured.datasets["YAGO"], "test": 7}
+        lines = statistics_table(Measurements({}, datasets={"YAGO": other}))
+        assert cells(lines, "YAGO")[2] == "7 (paper: 20,026)"
+
+    def test_sizes_are_those_counted_beside_the_papers(self):
+        size = {"parameters": 5_000_000, "multiply_adds_per_step": 1_000_000, "multiply_adds_per_question": 2_000_000}
+        nothing = {"parameters": 0, "multiply_adds_per_step": None, "multiply_adds_per_question": 0}
+        counted = {"cygnet/icews14": size, "tango_tucker/icews14": size, "recurrency/icews14": nothing}
+        found = size_table(Measurements({}, sizes=counted))
+        assert cells(found, "`cygnet`, ICEWS14") == ["5.000 M", "1.000 M", "2.000 M", "8.568 M", "8.554 M"]
+        assert cells(found, "`tango_tucker`, ICEWS14") == ["5.000 M", "1.000 M", "2.000 M", "–", "–"]
+        assert cells(found, "`xerte`, ICEWS14") == ["–", "–", "–", "2.927 M", "225.895 M"]
+        assert not any("recurrency" in line for line in found)
+
+    def test_the_ablation_is_beside_the_papers(self):
+        measured = results(titer__icews18_released=[0.1, 0.2], titer__icews18_released_no_weights=[0.1])
+        found = ablation_table(measured, "ICEWS18", "released")
+        assert cells(found, "TITer") == ["15.00 ± 7.07", "30.00 ± 14.14", "45.00 ± 21.21", "60.00 ± 28.28", "2"]
+        assert cells(found, "without weighted action scoring (β = 0.5), paper")[:2] == ["29.25", "20.84"]
+        assert cells(found, "TITer, paper")[0] == "29.98"
+        assert ablation_table(measured, "ICEWS18", "tuned") == []
+
+    def test_the_gain_of_the_inductive_mean_is_that_of_the_same_seeds(self):
+        measured = results(titer__wiki=[0.2, 0.4, 0.1], titer__wiki_no_inductive_mean=[0.1, 0.2])
+        found = inductive_table(measured)
+        assert cells(found, "WIKI", "paper")[0] == "+1.52"
+        assert cells(found, "", "ours, recipe `tuned`")[0] == "+7.50 ± 3.54"
+        assert cells(found, "", "ours, recipe `tuned`")[-1] == "2"
+
+    def test_the_static_model_is_compared_with_the_temporal_one_of_the_same_settings(self):
+        measured = results(titer__wiki=[0.1], titer__wiki_static=[0.08], titer__wiki_other=[0.3])
+        measured.rows["titer/wiki"][0]["config"]["training"]["epochs"] = 3
+        measured.rows["titer/wiki-static"][0]["config"]["training"]["epochs"] = 2
+        measured.rows["titer/wiki-other"][0]["config"]["training"]["epochs"] = 2
+        found = time_table(measured)
+        assert cells(found, "WIKI, recipe `tuned`")[1] == "60.00"
+        assert cells(found, "without relative time encoding")[4] == "+275.00 % (paper: +18.51 %)"
+
+    def test_deviations_are_beside_the_papers_with_the_seeds(self):
+        found = robustness_table(results(titer__icews14_paper=[0.1, 0.2]))
+        assert cells(found, "ICEWS14", "paper") == [
+            *("41.75 ± 0.21", "32.75 ± 0.12", "46.46 ± 0.09", "58.44 ± 0.05", "five")
+        ]
+        assert cells(found, "", "ours, recipe `paper`")[-1] == "0, 1"
+
+    def test_the_walk_names_what_each_step_changes_and_adds(self):
+        measured = results(
+            titer__icews14_paper=[0.1],
+            titer__icews14_paper_walk_01_epochs=[0.2],
+            titer__icews14_paper_walk_02_back=[0.15],
+            titer__icews14=[0.3],
+        )
+        for number, (label, rows) in enumerate(measured.rows.items()):
+            rows[0]["config"]["training"]["epochs"] = 400 if label == "titer/icews14-paper" else 100
+            rows[0]["config"]["model"]["strictly_back"] = number >= 2
+        found = walk_table(measured)
+        assert [line.split(" | ")[0] for line in found[2:]] == [
+            "| recipe `paper`",
+            "| `training.epochs=100`",
+            "| `model.strictly_back=true`",
+            "| recipe `tuned`",
+        ]
+        assert cells(found, "`model.strictly_back=true`")[-2:] == ["-5.00", "1"]
+
+
+class TestResults:
+    def test_notes_have_the_label_of_their_result(self):
+        rows = {
+            "renet/wiki": [result("renet/wiki", 0.1, note="ran out of time")],
+            "renet/x": [result("x", 1, note="y")],
+        }
+        assert notes(Measurements(rows)) == ["- renet/wiki: ran out of time"]
+
+    def test_every_result_has_its_command_its_commit_and_its_cost(self):
+        made = {"gpu_gigabytes": 4.52, "commit": "0123456789abcdef", "modified": True}
+        rows = {"renet/wiki": [result("renet/wiki", 0.5, **made)], "titer/wiki": [result("titer/wiki", 0.6)]}
+        found = commands(Measurements(rows))
+        took = ["50.00", "a computer", "7", "4.5 GB", "`012345678+`", "`titer reproduce renet/wiki`"]
+        assert cells(found, "renet/wiki, seed 0") == took
+        assert cells(found, "titer/wiki, seed 0")[3:5] == ["–", "–"]
+
+    def test_a_group_of_queries_has_its_own_table(self):
+        measured = results(titer__yago=[0.2])
+        assert cells(model_table(measured), "`titer`, recipe `tuned`")[3] == "20.00"
+        assert cells(model_table(measured, "unseen"), "`titer`, recipe `tuned`")[3] == "10.00"
+
+    def test_every_published_system_has_a_source(self, measured: Measurements):
+        noted = measured.notes["other_systems"]
+        for system in noted["systems"]:
+            assert re.search(r"20\d\d", noted["sources"][system["source"]])
+            assert system["code"] in ("yes", "no", "unknown")
+
+    def test_the_best_published_result_may_need_public_code(self, measured: Measurements):
+        names = [(best(measured, "ICEWS18", with_code=code) or {})["name"] for code in (False, True)]
+        assert names == ["CID-TKG", "NADEx"]
+
+    def test_the_other_split_of_icews14_has_its_own_table(self, measured: Measurements):
+        ours = results(titer__icews14_re_gcn=[0.4], recurrency__icews14_re_gcn=[0.45], titer__icews14=[0.1])
+        found = second_icews14_table(Measurements(ours.rows, notes=measured.notes))
+        assert [line.split(" | ")[0] for line in found[2:5]] == ["| `recurrency`", "| `titer`", "| CID-TKG"]
+        assert cells(found, "`titer`")[0] == "40.00"
+
+
+def words_of(picture: str) -> list[str]:
+    svg = ElementTree.fromstring(picture)
+    assert svg.tag.endswith("svg")
+    return [text for element in svg.iter() if element.tag.endswith("text") and (text := element.text)]
+
+
+class TestPictures:
+    def test_the_inductive_picture_has_every_model_titer_without_the_mean_and_the_line_of_the_random_walk(self):
+        measured = results(
+            titer__icews14=[0.2, 0.4],
+            titer__icews14_no_inductive_mean=[0.1],
+            cygnet__icews14=[0.1],
+            random_walk__icews14=[0.02],
+            titer__yago=[0.9],
+        )
+        measured.rows["random_walk/icews14"] = measured.rows.pop("random-walk/icews14")
+        picture = inductive_picture(measured)
+        words = words_of(picture)
+        assert words[:6] == ["cygnet", "5.0", "20.0", "titer tuned", "15.0", "60.0"]
+        assert words[6:9] == ["titer tuned w/o IM", "5.0", "20.0"]
+        assert {"random walk: MRR 1.0", "random walk: Hits@10 4.0"} <= set(words)
+        bars = [
+            float(element.get("width", "nan"))
+            for element in ElementTree.fromstring(picture).iter()
+            if element.tag.endswith("rect") and element.get("height") == "12" and element.get("y") != "14"
+        ]
+        assert bars[2] == pytest.approx(3 * bars[0], rel=1e-2)
+
+    def test_the_time_picture_has_the_papers_bars_beside_ours(self):
+        words = words_of(time_picture(results(titer__wiki=[0.1], titer__wiki_static=[0.05])))
+        assert words[words.index("WIKI, paper") + 1 :][:2] == ["73.0", "61.6"]
+        assert words[words.index("WIKI, tuned") + 1 :][:2] == ["20.0", "10.0"]
+        assert {"temporal", "static"} <= set(words)
