@@ -1,5 +1,6 @@
 """The sparse computation of the path mixture against a dense one."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.path_mixture.bags import sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.model import PathMixture
 
 SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 6, "second_edges": 5}
@@ -100,3 +103,46 @@ def test_entities_added_after_training_are_scored_as_in_the_dense_computation(gr
         torch.testing.assert_close(
             model.score(queries, history), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4
         )
+
+
+@given(graph=graphs(), times=st.lists(st.integers(-2, LAST_TIME), min_size=2, max_size=4))
+def test_states_that_are_kept_up_to_date_are_those_of_each_time(graph: Graph, times: list[int]):
+    model = random_model(graph.vocabulary, graph.facts).eval()
+    history = History(graph.facts, graph.vocabulary)
+    entities = torch.arange(graph.vocabulary.num_entities)
+    for time in times:
+        queries = Queries(entities, torch.zeros_like(entities), torch.full_like(entities, time))
+        fresh = copy.deepcopy(model)  # a copy begins without any kept state
+        with torch.inference_mode():
+            torch.testing.assert_close(model.score(queries, history), fresh.score(queries, history))
+
+
+def test_dropout_on_a_cpu_keeps_the_mean_and_zeroes_its_share():
+    torch.manual_seed(0)
+    values = torch.ones(1000, 257)  # not a multiple of eight
+    dropped = Dropout(0.3).train()(values)
+    assert float((dropped == 0).float().mean()) == pytest.approx(0.3, abs=0.01)
+    assert float(dropped.mean()) == pytest.approx(1, abs=0.01)
+    assert torch.equal(Dropout(0.3).eval()(values), values)
+
+
+@given(
+    terms=st.lists(st.lists(st.tuples(st.integers(0, 4), st.floats(-2, 2, width=32)), max_size=4), min_size=1),
+)
+def test_sums_of_rows_have_the_gradient_of_a_dense_product(terms: list[list[tuple[int, float]]]):
+    table = torch.randn(5, 3, requires_grad=True)
+    matrix = torch.zeros(len(terms), 5)
+    for row, each in enumerate(terms):
+        for index, weight in each:
+            matrix[row, index] += weight
+    flat = [term for each in terms for term in each]
+    lengths = torch.tensor([len(each) for each in terms])
+    index = torch.tensor([index for index, _ in flat], dtype=torch.int64)
+    weight = torch.tensor([weight for _, weight in flat])
+    found = sum_rows(table, index, lengths.cumsum(0) - lengths, weight)
+    expected = matrix @ table
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    upstream = torch.randn_like(expected)
+    (got,) = torch.autograd.grad(found, table, upstream)
+    (wanted,) = torch.autograd.grad(expected, table, upstream)
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)

@@ -75,7 +75,7 @@ def evaluate_task(
     # Allocated beforehand: small results kept between large score matrices would fragment the memory.
     ranks = Ranks.empty(len(queries), task.dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))
-    batches = list(queries.batches_in_time(batch_size or default_batch_size(model.device)))
+    batches = list(queries.batches_in_time(batch_size or default_batch_size(model)))
     with evaluating(model):
         for rows, batch in batches if quiet else track(batches, f"evaluating on {task.split}"):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)

@@ -59,6 +59,8 @@ class Model(nn.Module, ABC):
         batch_by_time: Whether all queries of a training batch must have the same time step.
         has_static_shapes: Whether the tensors of ``training_step`` have the same shapes for every batch and the step
             never waits for the GPU. Only then can the training loop record the step as a CUDA graph.
+        scoring_batch_sizes: By device type, how many queries to score in one batch: as many as fit into the cache of a
+            CPU, and as many as keep a GPU busy.
         temperature: Divisor of the logits in ``probabilities``. Fitted on the validation split after training.
         vocabulary: The entities and relations of the training data.
         axis: The calendar of the time steps.
@@ -71,6 +73,7 @@ class Model(nn.Module, ABC):
     training_settings: ClassVar[Mapping[str, Any]] = {}
     batch_by_time: ClassVar[bool] = False
     has_static_shapes: ClassVar[bool] = False
+    scoring_batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 128, "cuda": 1024}
     temperature: float = 1.0
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):

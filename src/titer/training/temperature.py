@@ -43,7 +43,7 @@ def fit_temperature(
 
     def best(temperatures: list[float]) -> float:
         errors = torch.zeros(len(temperatures), dtype=torch.float64)
-        for rows, batch in queries.batches_in_time(default_batch_size(model.device)):
+        for rows, batch in queries.batches_in_time(default_batch_size(model)):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
             scores = model.scores(batch, task.history)
             top = TopAnswers(scores, true_answers.others(batch, answer))

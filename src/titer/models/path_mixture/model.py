@@ -76,6 +76,8 @@ class PathMixture(TracksTrainedEntities):
         "clip_gradient": 5.0,
     }
     batch_by_time = True
+    # Queries of one time step share neighbours and past facts, which are looked up once for a batch.
+    scoring_batch_sizes: ClassVar = {"cpu": 512, "cuda": 1024}
     config: PathMixtureConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PathMixtureConfig | None = None):

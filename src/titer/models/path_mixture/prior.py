@@ -66,7 +66,7 @@ class Prior(nn.Module):
         self.num_entities = num_entities
         self.frequency = Frequency(num_relations, config)
         self.fit = Fit(num_entities, num_relations, config) if config.prior else None
-        self._cache = WeightKeyedCache[EntityStates]()
+        self._recent = WeightKeyedCache[list[tuple[int, EntityStates]]]()
 
     def forward(self, batch: QueryBatch, trained: Tensor) -> PriorParts:
         """Return the parts of π; ``trained`` is the mask of entities with facts in training."""
@@ -81,27 +81,33 @@ class Prior(nn.Module):
         """Return the states of all entities; outside of training, they are computed once for a time step."""
         num_known = batch.pair_index.num_known(batch.elapsed)
 
-        def compute() -> EntityStates:
-            known = batch.pair_index.by_first[:num_known]
+        known = batch.pair_index.by_first[:num_known]
+
+        def compute(earlier: tuple[int, EntityStates] | None) -> EntityStates:
             activity, _ = features_of(batch.pair_index.activity, known, batch.elapsed)
             activity = torch.cat([activity, no_features(activity.device)[None]])
             if self.fit is None:
                 nothing = activity[:, :0]
                 return EntityStates(num_known, activity, nothing, nothing, nothing)
-            return EntityStates(num_known, activity, *self.fit.describe(batch, known, trained))
+            if earlier is None:
+                return EntityStates(num_known, activity, *self.fit.describe(batch, known, trained))
+            return EntityStates(num_known, activity, *self.fit.update(batch, known, trained, *earlier))
 
-        def kept() -> EntityStates:
-            states = compute()
+        if torch.is_grad_enabled() or self.training:
+            return compute(None)
+        # One element: the time of the last result, and the result. It is valid as long as weights and history are.
+        recent = self._recent(self, batch.history, list[tuple[int, EntityStates]], also=(trained,))
+        last = recent[0] if recent else None
+        if last is None or last[0] != batch.time:
+            states = compute(last if last is not None and last[0] < batch.time else None)
             size, device = self.frequency.never.num_embeddings, states.activity.device
             # Inference tensors could not be filled outside of inference mode.
             with torch.inference_mode(False):
                 values = torch.empty(size, num_known + 1, device=device)
-                known = torch.zeros(size, dtype=torch.bool, device=device)
-            return replace(states, frequency=KeptFrequency(values, known))
-
-        if torch.is_grad_enabled() or self.training:
-            return compute()
-        return self._cache(self, batch.history, kept, batch.time, also=(trained,))
+                computed = torch.zeros(size, dtype=torch.bool, device=device)
+            last = batch.time, replace(states, frequency=KeptFrequency(values, computed))
+            recent[:] = [last]
+        return last[1]
 
     def _frequency(self, batch: QueryBatch, entities: EntityStates) -> Tensor:
         """Return the frequency term for the distinct relations; outside of training, it is kept for a time step."""
@@ -187,6 +193,27 @@ class Fit(nn.Module):
             functional.pad(self.dropout(as_answer), one_more),
         )
 
+    def update(
+        self, batch: QueryBatch, known: Tensor, trained: Tensor, time: int, earlier: EntityStates
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same as ``describe`` outside of training, given the result for an earlier time.
+
+        Only entities with facts since then are computed again: the embeddings of the others, and of their neighbours,
+        do not change after their first fact.
+        """
+        since, until = (torch.full_like(known, at) for at in (time, batch.time))
+        counts = (batch.history.count_before(known, at) for at in (since, until))
+        changed = torch.ne(*counts).nonzero()[:, 0]
+        num_new = len(known) - earlier.num_known
+        new = self._embeddings(batch, known[earlier.num_known :], trained)
+        embedding = torch.cat([earlier.embedding[:-1], new])
+        state = self._states(batch, known.index_select(0, changed), embedding)
+        as_answer = embedding.index_select(0, changed) + self.answer_state(state)
+        larger = [functional.pad(each, (0, 0, 0, num_new)) for each in (earlier.state, earlier.as_answer)]
+        for values, rows in zip(larger, (state, as_answer), strict=True):
+            values.index_copy_(0, changed, rows)
+        return functional.pad(embedding, (0, 0, 0, 1)), larger[0], larger[1]
+
     def forward(self, batch: QueryBatch, subject_activity: Tensor, entities: EntityStates) -> Tensor:
         """Return the vector of every query, whose product with that of an answer is their fit. (queries, dim)"""
         subject, relation = entities.row(batch, batch.subject), self.relation(batch.relation)
@@ -214,14 +241,14 @@ class Fit(nn.Module):
         own = self.entity.weight.index_select(0, place) * usable[:, None]
         return own if self.names is None else own + self.names(batch.history.vocabulary, known)
 
-    def _states(self, batch: QueryBatch, known: Tensor, embedding: Tensor) -> Tensor:
-        """Return the states of all known entities, from the means of their latest edges. (known, dim)"""
-        edges = batch.latest(known, self.state_edges)
+    def _states(self, batch: QueryBatch, entities: Tensor, embedding: Tensor) -> Tensor:
+        """Return the states of some entities, from the means of their latest edges. (entities, dim)"""
+        edges = batch.latest(entities, self.state_edges)
         count = edges.mask.sum(dim=1)
         place = edges.mask.view(-1).nonzero()[:, 0]
         neighbour, relation = (column.view(-1).index_select(0, place) for column in (edges.object, edges.relation))
         # Every neighbour has a past fact too, so its row is its rank. Relations have the rows after the entities.
-        terms = torch.stack([batch.pair_index.rank.index_select(0, neighbour), relation + len(known)], dim=1)
+        terms = torch.stack([batch.pair_index.rank.index_select(0, neighbour), relation + len(embedding)], dim=1)
         share = (1 / count).index_select(0, place // self.state_edges).repeat_interleave(2)
         table = torch.cat([embedding, self.relation.weight])
         mean = sum_rows(table, terms.view(-1), 2 * (count.cumsum(0) - count), share)
