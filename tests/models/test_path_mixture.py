@@ -231,7 +231,7 @@ def test_the_evidence_for_an_unseen_entity_is_its_fact_and_the_prior():
     with torch.inference_mode():
         evidence = model.explain(query, 3, history)
         weights = model.mixtures[0](QueryBatch(query.subject, query.relation, 3, history), model.trained)
-    prior = math.exp(float(weights.prior[0, int(history.pair_index.rank[3])]))
+    prior = math.exp(float(weights.matrix[0, int(history.pair_index.rank[3])]))
     # A fact of the query's relation, one time step old: with the initial weights, it counts 1 at each horizon.
     direct = float(len(HORIZONS))
     shares = {item.path: item.share for item in evidence}

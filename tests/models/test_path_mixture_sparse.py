@@ -16,6 +16,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.path_mixture import prior, scores
 from titer.models.path_mixture.bags import sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
@@ -146,3 +147,31 @@ def test_sums_of_rows_have_the_gradient_of_a_dense_product(terms: list[list[tupl
     (got,) = torch.autograd.grad(found, table, upstream)
     (wanted,) = torch.autograd.grad(expected, table, upstream)
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+@given(
+    graph=graphs(), time=st.integers(-2, LAST_TIME), members=st.integers(1, 2), without=st.sets(st.sampled_from(KINDS))
+)
+def test_scores_and_evidence_do_not_depend_on_the_size_of_blocks(
+    graph: Graph, time: int, members: int, without: set[str]
+):
+    model = random_model(graph.vocabulary, graph.facts, members=members, **dict.fromkeys(without, False)).eval()
+    history = History(graph.facts, graph.vocabulary)
+    entities = torch.arange(graph.vocabulary.num_entities)
+    queries = Queries(entities, torch.zeros_like(entities), torch.where(entities % 2 == 0, time, time + 1))
+    one = Queries.one(0, 0, time)
+    with torch.inference_mode():
+        whole = model.score(queries, history)
+        evidence = [model.explain(one, answer, history) for answer in entities.tolist()]
+    with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
+        patch.setattr(prior, "MAX_WHOLE", 0)
+        patch.setattr(prior, "PAIRS_AT_ONCE", 3)
+        patch.setattr(scores, "MAX_SCORES", 2 * len(queries))
+        fresh = copy.deepcopy(model)
+        found = fresh.scores(queries, history)
+        assert all(block.values.shape[1] <= 2 for block in found.blocks())
+        torch.testing.assert_close(found.dense(), whole, rtol=1e-4, atol=1e-5)
+        for answer, expected in zip(entities.tolist(), evidence, strict=True):
+            again = {item.path: item.share for item in fresh.explain(one, answer, history)}
+            assert again == pytest.approx({item.path: item.share for item in expected}, abs=1e-4)

@@ -11,7 +11,7 @@ from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.loss import prior_matrix
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, GroupedPaths, Paths, ThreeHopsSame, TwoHops, TwoHopsSame
-from titer.models.path_mixture.prior import EntityStates, Prior
+from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.reached import Reached
 from titer.models.path_mixture.trust import PairInputs, Trust
@@ -24,8 +24,9 @@ TINY = 1e-9
 class Weights:
     """The weights of answers: the prior of every candidate, and the weights along paths of those that paths reach."""
 
-    entities: EntityStates
-    prior: Tensor  # (queries, known + 1) π, a logarithm; the last column is that of each entity without a past fact
+    parts: PriorParts
+    matrix: Tensor | None  # (queries, known + 1) π of all candidates; None if it is computed in blocks
+    prior: Tensor  # (reached,) π of each reached answer
     row: Tensor  # (reached,) the query of each reached answer
     column: Tensor  # (reached,) the column of the answer
     at: Tensor  # (reached,) its position in the flattened prior
@@ -33,20 +34,39 @@ class Weights:
     along: Tensor  # (reached,) log of e^φ Σ w, bounded from above
     longer: tuple[Paths | GroupedPaths, ...]  # the paths of two and more hops
 
+    @property
+    def entities(self) -> EntityStates:
+        """The candidates: a column for each entity with a past fact, and a last one for all others."""
+        return self.parts.entities
+
     def parts_of(self, batch: QueryBatch, answer: int) -> tuple[float, float, float]:
         """Return π, the log of e^φ Σ w, and Σ w of one answer to the first query."""
         column = self.entities.row(batch, torch.tensor([answer], device=self.column.device))
         pair = ((self.column == column) & (self.row == 0)).nonzero()[:, 0]
-        prior = float(self.prior[0, column])
+        prior = float(self._prior(int(column), int(column) + 1)[0, 0])
         # No path leads to an entity without a past fact.
         if len(pair) == 0:
             return prior, UNREACHED, 0.0
         return prior, float(self.along[pair]), float(self.paths[pair])
 
-    def log_weights(self) -> Tensor:
-        """Return log(e^π + e^φ Σ w) of every candidate. (queries, known + 1)"""
-        combined = torch.logaddexp(self.prior.view(-1).index_select(0, self.at), self.along)
-        return self.prior.view(-1).index_copy(0, self.at, combined).view(self.prior.shape)
+    def log_weights(self, start: int, end: int) -> Tensor:
+        """Return log(e^π + e^φ Σ w) of some columns. (queries, end - start)"""
+        block = self._prior(start, end)
+        combined = torch.logaddexp(self.prior, self.along)
+        inside = ((self.column >= start) & (self.column < end)).nonzero()[:, 0]
+        if len(inside) == len(self.column):
+            index = self.row * (end - start) + self.column - start
+        else:
+            index = self.row.index_select(0, inside) * (end - start) + self.column.index_select(0, inside) - start
+            combined = combined.index_select(0, inside)
+        block.view(-1).index_copy_(0, index, combined)
+        return block
+
+    def _prior(self, start: int, end: int) -> Tensor:
+        """Return a new tensor with π of some columns. (queries, end - start)"""
+        if self.matrix is None:
+            return self.parts.block(start, end)
+        return self.matrix[:, start:end].clone(memory_format=torch.contiguous_format)
 
 
 class Mixture(nn.Module):
@@ -92,13 +112,16 @@ class Mixture(nn.Module):
         entities, relation = parts.entities, batch.relations.place
         column = entities.row(batch, reached.answer)
         at = reached.row * (entities.num_known + 1) + column
-        matrix, prior = prior_matrix(parts.frequency, relation, parts.query, entities.as_answer, at)
-        log_total = torch.log(total + TINY)
-        if self.trust is not None:
+        if isinstance(parts.frequency, Tensor):
+            matrix, prior = prior_matrix(parts.frequency, relation, parts.query, entities.as_answer, at)
             of_relation = relation.index_select(0, reached.row) * (entities.num_known + 1) + column
             frequency = parts.frequency.view(-1).index_select(0, of_relation)
+        else:
+            matrix, (prior, frequency) = None, parts.at(reached.row, column)
+        log_total = torch.log(total + TINY)
+        if self.trust is not None:
             inputs = PairInputs(kinds, prior, frequency, entities.activity[:, 3].index_select(0, column))
             known = (facts, fact_slots, weight, parts.subject_activity)
             log_total = log_total + self.trust(batch, reached, inputs, *known)
         along = torch.where(total > 0, log_total.clamp(max=MAX_LOG_WEIGHT), UNREACHED)
-        return Weights(entities, matrix, reached.row, column, at, total, along, longer)
+        return Weights(parts, matrix, prior, reached.row, column, at, total, along, longer)

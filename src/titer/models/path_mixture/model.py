@@ -103,7 +103,8 @@ class PathMixture(TracksTrainedEntities):
         for rows, batch in self._by_time(queries, history):
             for member in self._weights(batch):
                 targets = self._targets(member.entities, batch, queries[rows], answers[rows])
-                loss = loss + cross_entropy(member.prior, member.at, member.along, targets).sum()
+                assert member.matrix is not None
+                loss = loss + cross_entropy(member.matrix, member.at, member.along, targets).sum()
         return StepResult(loss / len(queries))
 
     def _targets(self, entities: EntityStates, batch: QueryBatch, queries: Queries, answers: Tensor) -> Targets:
@@ -157,7 +158,7 @@ class PathMixture(TracksTrainedEntities):
         weights = self._weights_of_one(batch)
         scores = MixtureScores(1, [(rows, batch, weights)], history, self.vocabulary.num_entities)
         shares: dict[tuple[Edge, ...], float] = {}
-        for mixture, member, mass in zip(self.mixtures, weights, scores.member_shares(0, answer), strict=True):
+        for mixture, member, mass in zip(self.mixtures, weights, scores.member_shares(answer), strict=True):
             assert isinstance(mixture, Mixture)
             # P = (e^π + e^φ Σ w) / Z for each member, and the forecast is their mean.
             prior, along, total = member.parts_of(batch, answer)

@@ -11,9 +11,13 @@ from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.path_mixture.bags import sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
+from titer.models.path_mixture.frequency_blocks import PAIRS_AT_ONCE, FrequencyBlocks
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
+
+MAX_WHOLE = 1 << 16
+"""Number of known entities up to which the priors of all of them are held in one matrix outside of training."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,28 @@ class PriorParts:
     """The prior of a batch of queries as the product of two matrices, plus a term for each relation."""
 
     entities: EntityStates
-    frequency: Tensor  # (distinct relations, known + 1) the term that does not depend on the subject
+    relation: Tensor  # (queries,) position among the distinct relations
+    frequency: Tensor | FrequencyBlocks  # (distinct relations, known + 1) what does not depend on the subject
     query: Tensor  # (queries, dim) to be multiplied with ``entities.as_answer``
     subject_activity: Tensor  # (queries, NUM_FEATURES) features of the subject's past facts with the query's relation
+
+    def block(self, start: int, end: int) -> Tensor:
+        """Return π of some rows of entities; used with many entities, outside of training. (queries, end - start)"""
+        assert isinstance(self.frequency, FrequencyBlocks)
+        frequency = self.frequency.block(start, end).index_select(0, self.relation)
+        return frequency.addmm_(self.query, self.entities.as_answer[start:end].T)
+
+    def at(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
+        """Return π and its frequency term for some pairs, as ``block`` does. (pairs,) each"""
+        assert isinstance(self.frequency, FrequencyBlocks)
+        frequency, fit = list[Tensor](), list[Tensor]()
+        for rows, columns in zip(row.split(PAIRS_AT_ONCE), column.split(PAIRS_AT_ONCE), strict=True):
+            frequency.append(self.frequency.at(self.relation.index_select(0, rows), columns))
+            answer = self.entities.as_answer.index_select(0, columns)
+            fit.append((self.query.index_select(0, rows) * answer).sum(dim=1))
+        if not fit:
+            return self.query.new_empty(0), self.query.new_empty(0)
+        return torch.cat(frequency) + torch.cat(fit), torch.cat(frequency)
 
 
 class Prior(nn.Module):
@@ -73,9 +96,10 @@ class Prior(nn.Module):
         entities = self._entities(batch, trained)
         inverse = batch.history.vocabulary.inverse(batch.relation)
         subject_activity = batch.pair_index.answer_features(inverse, batch.subject, batch.elapsed)
-        frequency = self._frequency(batch, entities)
+        keep_whole = torch.is_grad_enabled() or self.training or entities.num_known < MAX_WHOLE
+        frequency = self._frequency(batch, entities) if keep_whole else FrequencyBlocks(self.frequency, batch, entities)
         query = subject_activity[:, :0] if self.fit is None else self.fit(batch, subject_activity, entities)
-        return PriorParts(entities, frequency, query, subject_activity)
+        return PriorParts(entities, batch.relations.place, frequency, query, subject_activity)
 
     def _entities(self, batch: QueryBatch, trained: Tensor) -> EntityStates:
         """Return the states of all entities; outside of training, they are computed once for a time step."""
@@ -100,12 +124,14 @@ class Prior(nn.Module):
         last = recent[0] if recent else None
         if last is None or last[0] != batch.time:
             states = compute(last if last is not None and last[0] < batch.time else None)
-            size, device = self.frequency.never.num_embeddings, states.activity.device
-            # Inference tensors could not be filled outside of inference mode.
-            with torch.inference_mode(False):
-                values = torch.empty(size, num_known + 1, device=device)
-                computed = torch.zeros(size, dtype=torch.bool, device=device)
-            last = batch.time, replace(states, frequency=KeptFrequency(values, computed))
+            if num_known < MAX_WHOLE:
+                size, device = self.frequency.never.num_embeddings, states.activity.device
+                # Inference tensors could not be filled outside of inference mode.
+                with torch.inference_mode(False):
+                    values = torch.empty(size, num_known + 1, device=device)
+                    computed = torch.zeros(size, dtype=torch.bool, device=device)
+                states = replace(states, frequency=KeptFrequency(values, computed))
+            last = batch.time, states
             recent[:] = [last]
         return last[1]
 
@@ -142,17 +168,33 @@ class Frequency(nn.Module):
 
     def forward(self, batch: QueryBatch, relation: Tensor, entities: EntityStates) -> Tensor:
         """Return the weight of each row of entities as an answer to some relations. (relations, known + 1)"""
-        pair_index, activity = batch.pair_index, entities.activity
-        row, answer, event = pair_index.answers_before(relation, batch.elapsed)
-        answer = entities.row(batch, answer)
-        as_answer = features_at(pair_index.answers, event, batch.elapsed)
-        embedding = self.relation(relation).index_select(0, row)
-        inputs = [as_answer, activity.index_select(0, answer), embedding]
-        popularity = self.popularity(torch.cat(inputs, dim=1))[:, 0]
+        row, answer, event = batch.pair_index.answers_before(relation, batch.elapsed)
+        answer, activity = entities.row(batch, answer), entities.activity
         frequency = self.never(relation) + self.activity_of(relation) @ self.activity(activity).T
-        # Answers that have occurred have their popularity in place of the constant.
-        instead = popularity - self.never(relation)[:, 0].index_select(0, row)
+        instead = self.instead(batch, relation, entities, row, answer, event)
         return frequency.view(-1).index_add(0, row * len(activity) + answer, instead).view(frequency.shape)
+
+    def instead(
+        self, batch: QueryBatch, relation: Tensor, entities: EntityStates, row: Tensor, answer: Tensor, event: Tensor
+    ) -> Tensor:
+        """Return by how much the weights of answers that have occurred differ from the constant of their relation.
+
+        Args:
+            batch: The queries.
+            relation: Some relations. Shape ``(relations,)``.
+            entities: The states of entities.
+            row: The relation of each answer, as a position. Shape ``(answers,)``.
+            answer: The row of each answer. Shape ``(answers,)``.
+            event: Its last event in ``PairIndex.answers``. Shape ``(answers,)``.
+
+        Returns:
+            Shape ``(answers,)``.
+        """
+        as_answer = features_at(batch.pair_index.answers, event, batch.elapsed)
+        embedding = self.relation(relation).index_select(0, row)
+        inputs = [as_answer, entities.activity.index_select(0, answer), embedding]
+        popularity = self.popularity(torch.cat(inputs, dim=1))[:, 0]
+        return popularity - self.never(relation)[:, 0].index_select(0, row)
 
 
 class Fit(nn.Module):

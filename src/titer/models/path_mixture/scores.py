@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -10,6 +11,9 @@ from titer.graph.history import History
 from titer.models.path_mixture.mixture import Weights
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.scores import UNREACHED, ScoreBlock, Scores
+
+MAX_SCORES = 1 << 23
+"""Scores in one block: with more entities than fit, memory does not grow with their number."""
 
 Group = tuple[Tensor, QueryBatch, list[Weights]]
 """The queries of one time step: their rows, the queries, and the weights of each member."""
@@ -35,45 +39,69 @@ class MixtureScores(Scores):
         return self._index.by_first.index_select(0, position.view(-1)).view(position.shape)
 
     def blocks(self) -> Iterator[ScoreBlock]:
-        """Yield log P of all entities, as one block."""
-        if self._whole is None:
-            self._whole = torch.empty(self.num_queries, self.num_entities, device=self._index.rank.device)
-            for rows, _, weights in self._groups:
-                self._whole[rows] = self._log_probability(weights)
-        yield ScoreBlock(0, self._whole)
+        """Yield log P of all entities; a single block is computed once."""
+        size = max(MAX_SCORES // max(self.num_queries, 1), 1)
+        if size < self.num_entities:
+            for start in range(0, self.num_entities, size):
+                yield ScoreBlock(start, self._block(start, min(start + size, self.num_entities)))
+        else:
+            if self._whole is None:
+                self._whole = self._block(0, self.num_entities)
+            yield ScoreBlock(0, self._whole)
 
-    def _log_probability(self, weights: list[Weights]) -> Tensor:
-        """Return log P of all entities for the queries of one time step. (queries, num_entities)"""
-        num_known = weights[0].entities.num_known
-        rest = self._index.by_first[num_known:]
-        # Entities added after training are no answers before their first fact.
-        answers = rest < self._num_trained
-        mean: Tensor | None = None
-        for member in weights:
-            each = member.log_weights()
-            each -= (_normaliser(each, int(answers.sum())) + math.log(len(weights)))[:, None]
-            mean = each if mean is None else torch.logaddexp(mean, each)
-        assert mean is not None
-        of_rest = torch.where(answers, mean[:, -1:], UNREACHED)
-        return torch.cat([mean[:, :-1], of_rest], dim=1)
+    def _block(self, start: int, end: int) -> Tensor:
+        """Return log P of the entities at some positions. (queries, end - start)"""
+        device = self._index.rank.device
+        values = torch.empty(self.num_queries, end - start, device=device)
+        for (rows, _, weights), normalisers in zip(self._groups, self._normalisers, strict=True):
+            num_known = weights[0].entities.num_known
+            known = max(min(end, num_known) - start, 0)
+            if known:
+                values[rows, :known] = _mean(
+                    [
+                        member.log_weights(start, start + known) - normaliser[:, None]
+                        for member, normaliser in zip(weights, normalisers, strict=True)
+                    ]
+                )
+            if start + known < end:
+                # Entities added after training are no answers before their first fact.
+                answers = self._index.by_first[start + known : end] < self._num_trained
+                of_rest = _mean(
+                    [
+                        member.log_weights(num_known, num_known + 1) - normaliser[:, None]
+                        for member, normaliser in zip(weights, normalisers, strict=True)
+                    ]
+                )
+                values[rows, known:] = torch.where(answers, of_rest, UNREACHED)
+        return values
 
-    def member_shares(self, row: int, entity: int) -> list[float]:
-        """Return the share of each member in the probability of one answer; they sum to 1."""
-        for rows, batch, weights in self._groups:
-            if row not in rows.tolist():
-                continue
-            place = rows.tolist().index(row)
-            num_rest = int((self._index.by_first[weights[0].entities.num_known :] < self._num_trained).sum())
-            column = weights[0].entities.row(batch, torch.tensor([entity], device=rows.device))
-            each = [member.log_weights()[place] for member in weights]
-            logs = torch.stack([one[column[0]] - _normaliser(one[None], num_rest)[0] for one in each])
-            return torch.softmax(logs.double(), dim=0).tolist()
-        raise IndexError(row)
+    @cached_property
+    def _normalisers(self) -> list[list[Tensor]]:
+        """The logarithms of the sums of all weights: for each group and member, (queries,)."""
+        return [[self._normaliser(member, len(rows)) for member in weights] for rows, _, weights in self._groups]
+
+    def _normaliser(self, member: Weights, num_queries: int) -> Tensor:
+        num_known, size = member.entities.num_known, max(MAX_SCORES // max(num_queries, 1), 1)
+        num_rest = int((self._index.by_first[num_known:] < self._num_trained).sum())
+        of_rest = member.log_weights(num_known, num_known + 1)[:, 0] + (math.log(num_rest) if num_rest else UNREACHED)
+        parts = [of_rest]
+        for start in range(0, num_known, size):
+            parts.append(torch.logsumexp(member.log_weights(start, min(start + size, num_known)), dim=1))
+        return torch.logsumexp(torch.stack(parts), dim=0)
+
+    def member_shares(self, entity: int) -> list[float]:
+        """Return the share of each member in the probability of one answer to the only query; they sum to 1."""
+        ((_, batch, weights),), (normalisers,) = self._groups, self._normalisers
+        column = int(weights[0].entities.row(batch, torch.tensor([entity], device=batch.subject.device)))
+        logs = [
+            float(member.log_weights(column, column + 1)[0, 0] - normaliser[0])
+            for member, normaliser in zip(weights, normalisers, strict=True)
+        ]
+        return torch.softmax(torch.tensor(logs, dtype=torch.float64), dim=0).tolist()
 
 
-def _normaliser(log_weights: Tensor, num_rest: int) -> Tensor:
-    """Return the logarithm of the sum of all weights, of which the last column counts several times. (queries,)"""
-    total = torch.full_like(log_weights[:, 0], UNREACHED)
-    if log_weights.shape[1] > 1:
-        total = torch.logsumexp(log_weights[:, :-1], dim=1)
-    return torch.logaddexp(total, log_weights[:, -1] + math.log(num_rest)) if num_rest else total
+def _mean(each: list[Tensor]) -> Tensor:
+    """Return the logarithm of the mean of some probabilities, given their logarithms. (same shape)"""
+    if len(each) == 1:
+        return each[0]
+    return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
