@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from titer.models.evidence import Edge as Edge
     from titer.models.evidence import Evidence as Evidence
     from titer.models.registry import register as register
+    from titer.models.scores import DenseScores as DenseScores
+    from titer.models.scores import ScoreBlock as ScoreBlock
+    from titer.models.scores import Scores as Scores
     from titer.runs.run import Run as Run
     from titer.store.adding import BadFactsError as BadFactsError
     from titer.store.adding import add_records as add_records
@@ -124,6 +127,7 @@ _PUBLIC = {
     "titer.store.adding": ["add_records", "BadFactsError"],
     "titer.data.readers.rejections": ["Problem"],
     "titer.models.base": ["Model", "StepResult"],
+    "titer.models.scores": ["Scores", "ScoreBlock", "DenseScores"],
     "titer.models.evidence": ["Evidence", "Edge"],
     "titer.models.registry": ["register"],
     "titer.graph.history": ["History", "Edges", "AllEdges"],

@@ -40,16 +40,16 @@ class DecayedCounts:
         event = event.clamp(min=0)
         if len(self.key) == 0:
             return event, torch.zeros_like(event, dtype=torch.bool)
-        found = self.key[event]
+        found = self.key.index_select(0, event)
         return event, ((found >> TIME_BITS) == group) & ((found & LAST_STEP) < elapsed)
 
     def counts_at(self, event: Tensor, elapsed: int) -> Tensor:
         """Return the decayed counts of the events' groups at a later time. (events, horizons)"""
-        return self.counts[event] * decay(self.age_at(event, elapsed), self.horizons)
+        return self.counts.index_select(0, event) * decay(self.age_at(event, elapsed), self.horizons)
 
     def age_at(self, event: Tensor, elapsed: int) -> Tensor:
         """Return the age of events at a later time, in time steps. (events,)"""
-        return elapsed - self.elapsed[event]
+        return elapsed - self.elapsed.index_select(0, event)
 
 
 def decay(age: Tensor, horizons: Tensor) -> Tensor:
