@@ -25,6 +25,7 @@ from titer.models.path_mixture.prior import EntityStates
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.scores import MixtureScores
 from titer.models.registry import register
+from titer.models.scores import Scores
 
 PRIOR = "frequency of the answer, and its fit to the subject by embeddings and latest facts; not along a path"
 """Note of the evidence for the weight of the prior, which reads past facts too."""
@@ -126,7 +127,7 @@ class PathMixture(TracksTrainedEntities):
         """Return log P of every entity. (queries, num_entities)"""
         return self.scores(queries, history).dense()
 
-    def scores(self, queries: Queries, history: History) -> MixtureScores:
+    def scores(self, queries: Queries, history: History) -> Scores:
         """Return log P of every entity."""
         groups = [(rows, batch, self._weights(batch)) for rows, batch in self._by_time(queries, history)]
         return MixtureScores(len(queries), groups, history, self.vocabulary.num_entities)
