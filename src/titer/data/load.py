@@ -20,7 +20,8 @@ def load_dataset(where: str | Path) -> Dataset:
 
     Args:
         where: A dataset folder, a run directory, a folder in the benchmark format, the name of a downloaded benchmark
-            (ICEWS14, ICEWS18, WIKI or YAGO), or ``small-world`` or ``planted-events``, invented datasets that ship with titer.
+            (ICEWS14, ICEWS18, WIKI or YAGO), or ``small-world`` or ``planted-events``, invented datasets that ship
+            with titer.
 
     Returns:
         The dataset. Facts of a dataset folder are memory-mapped.

@@ -5,7 +5,8 @@ from torch import Tensor, nn
 
 from titer.events.index import BAG_HORIZONS, NUM_ORIGIN_FEATURES, NUM_TARGET_FEATURES, Bag
 
-MAX_LOG_INTENSITY = 4.0
+MAX_LOG_INTENSITY = 2.2
+"""No probability is above 1 - exp(-exp(2.2)), which is 99.99 %."""
 START = -4.0
 """Logarithm of the intensity before training."""
 
