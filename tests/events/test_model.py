@@ -81,10 +81,8 @@ def test_listed_new_facts_never_occurred_before(events: EventModel, model: Model
     history = History(world_data.facts, world_data.vocabulary)
     found = forecast(events, model, history, 150)
     past = {fact[:3] for fact in world_data.facts.before(150)}
-    new = {
-        key for key, is_known in zip(by_key(found, world_data), found.repeated.tolist(), strict=True) if not is_known
-    }
-    known = {key for key, is_known in zip(by_key(found, world_data), found.repeated.tolist(), strict=True) if is_known}
+    repeated = dict(zip(by_key(found), found.repeated.tolist(), strict=True))
+    new, known = ({key for key, is_known in repeated.items() if is_known == wanted} for wanted in (False, True))
     assert new
     assert not new & past
     assert known == past

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,13 +39,13 @@ def test_events_are_sorted_by_probability(forecaster: Forecaster):
 
 def test_events_sorted_by_lift_are_those_that_are_most_unusual(forecaster: Forecaster):
     found = forecaster.events(sort="lift", top=10).events
-    lifts = [event.lift for event in found]
+    lifts = [event.lift or 0 for event in found]
     assert lifts == sorted(lifts, reverse=True)
     assert all(event.lift == pytest.approx(event.probability / event.usual) for event in found)
 
 
 @pytest.mark.parametrize("filters", [{"subject": "Aldoria"}, {"relation": "accuse"}, {"object": "Brenmark"}])
-def test_events_match_their_filters(forecaster: Forecaster, filters: dict[str, str]):
+def test_events_match_their_filters(forecaster: Forecaster, filters: dict[str, Any]):
     found = forecaster.events(**filters, top=30)
     assert found.events
     for name, wanted in filters.items():
@@ -130,7 +131,7 @@ def test_evidence_names_facts_before_the_window(forecaster: Forecaster):
 def test_errors_say_what_to_do(forecaster: Forecaster):
     with pytest.raises(UnknownNameError):
         forecaster.events(subject="Aldorra")
-    for arguments, message in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"sort": "best"}, "sort must be one of probability, lift"),
         ({"kind": "odd"}, "kind must be one of"),
         ({"within": "2 fortnights"}, "unknown unit"),
@@ -138,7 +139,8 @@ def test_errors_say_what_to_do(forecaster: Forecaster):
         ({"within": "soon"}, "such as 7d"),
         ({"top": 0}, "top must be at least 1"),
         ({"entity": "Aldoria", "subject": "Brenmark"}, "not both"),
-    ):
+    )
+    for arguments, message in cases:
         with pytest.raises(TiterError, match=message):
             forecaster.events(**arguments)
 

@@ -20,8 +20,13 @@ def load_dataset(where: str | Path) -> Dataset:
 
     Args:
         where: A dataset folder, a run directory, a folder in the benchmark format, the name of a downloaded benchmark
+<<<<<<< HEAD
             (ICEWS14, ICEWS18, WIKI, YAGO or ICEWS14-RE-GCN), or ``small-world`` or ``planted-events``, invented
             datasets that ship with titer.
+=======
+            (ICEWS14, ICEWS18, WIKI or YAGO), or ``small-world`` or ``planted-events``, invented datasets that ship
+            with titer.
+>>>>>>> events
 
     Returns:
         The dataset. Facts of a dataset folder are memory-mapped.

@@ -1,11 +1,11 @@
 """A small invented dataset in which the probability of every event is known, to check event forecasts with.
 
-It covers a year of days. Its facts do not belong to the small world, whose published numbers stay as they are. There are
-three kinds:
+It covers a year of days. Its facts do not belong to the small world, whose published numbers stay as they are.
+There are three kinds of facts:
 
 - ``weekly``: pairs of councils meet on one day of the week, with a probability of 0.9.
-- ``burst``: a union files a complaint against a company on any day with a probability of 0.02. On each of the eight days
-  after one, it strikes with a probability of 0.7, and otherwise never.
+- ``burst``: a union files a complaint against a company on any day with a probability of 0.02. On each of the eight
+  days after one, it strikes with a probability of 0.7, and otherwise never.
 - ``stopped``: guards patrol a bridge every day with a probability of 0.8, and half of them stop for good at a third of
   the year.
 """

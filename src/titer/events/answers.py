@@ -38,7 +38,7 @@ def score_pairs(model: Model, history: History, pair: Tensor, time: int) -> Pair
     subject, relation = pair // directed, pair % directed
     parts: list[Tensor] = []
     with evaluating(model):
-        for rows in torch.arange(len(pair), device=pair.device).split(default_batch_size(model.device)):
+        for rows in torch.arange(len(pair), device=pair.device).split(default_batch_size(model)):
             queries = Queries(subject[rows], relation[rows], torch.full_like(rows, time))
             probability = model.probabilities(model.score(queries, history))
             parts.append(probability.clamp(min=1e-30).log().clamp(min=MIN_LOG))

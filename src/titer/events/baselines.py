@@ -7,9 +7,8 @@ from torch import Tensor, nn
 
 from titer.events.counts import MIN_RATE, NUM_RATES, GroupState
 from titer.events.index import EventIndex
-from titer.events.network import negative_log_likelihood
+from titer.events.network import MAX_LOG_INTENSITY, negative_log_likelihood
 from titer.events.rows import sample_rows
-from titer.graph.decayed_counts import HORIZONS
 
 RECENT = 30
 """Steps of the recent rate."""
@@ -32,7 +31,9 @@ class Baselines:
             "all-time rate": rates[:, -1].clamp(max=1.0),
             "last-30-steps rate": self._recent(index, place, elapsed),
             "mean of rates": rates[:, 1:].mean(dim=1).clamp(max=1.0),
-            "Poisson regression on counts": -torch.expm1(-torch.exp((inputs @ self.weight).clamp(max=4.0))),
+            "Poisson regression on counts": -torch.expm1(
+                -torch.exp((inputs @ self.weight).clamp(max=MAX_LOG_INTENSITY))
+            ),
         }
 
     @staticmethod
@@ -59,7 +60,7 @@ def fit_baselines(index: EventIndex, end: int, num_rows: int = 100_000) -> Basel
 
     def closure() -> Tensor:
         optimiser.zero_grad()
-        errors = negative_log_likelihood((inputs @ weight).clamp(max=4.0), happened)
+        errors = negative_log_likelihood((inputs @ weight).clamp(max=MAX_LOG_INTENSITY), happened)
         loss = (errors * importance).sum() / importance.sum()
         loss.backward()
         return loss
@@ -73,6 +74,3 @@ def _inputs(state: GroupState, elapsed: Tensor) -> Tensor:
     rates = torch.log(state.rates(elapsed) + MIN_RATE)
     age = torch.log(state.age.clamp(min=1).float())
     return torch.cat([torch.ones_like(age)[:, None], rates, age[:, None]], dim=1)
-
-
-assert len(HORIZONS) + 1 == NUM_RATES

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from titer.events.network import negative_log_likelihood
+from titer.events.network import MAX_LOG_INTENSITY, negative_log_likelihood
 
 HORIZONS = (1, 7, 30)
 """Steps ahead, and lengths of windows, at which parameters are fitted; between them they are interpolated."""
@@ -16,6 +16,7 @@ MAX_DIFFERENCE = 4.0
 HINGE = -1.5
 """Log intensity above which the slope may differ: probabilities above about 20 %."""
 MIN_SLOPE = 0.2
+"""Smallest slope of the map of windows, so that what is more likely stays so."""
 
 
 class Calibration(nn.Module):
@@ -113,7 +114,7 @@ def fit_linear(inputs: Tensor, happened: Tensor, default: Tensor, weight: Tensor
 
     def closure() -> Tensor:
         optimiser.zero_grad()
-        errors = negative_log_likelihood((inputs @ parameters).clamp(max=4.0), happened)
+        errors = negative_log_likelihood((inputs @ parameters).clamp(max=MAX_LOG_INTENSITY), happened)
         errors = errors if weight is None else errors * weight
         loss = (errors.sum() + RIDGE * (parameters - start).square().sum()) * scale
         loss.backward()

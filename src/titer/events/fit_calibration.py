@@ -7,6 +7,7 @@ from torch import Tensor
 
 from titer.events.calibration import (
     HORIZONS,
+    MIN_SLOPE,
     default_new,
     default_repeated,
     default_window,
@@ -84,7 +85,10 @@ def _fit_window(
             elapsed = torch.full_like(rows, origin.elapsed)
             happened = index.next(index.find(origin.repeated), elapsed) < origin.elapsed + length
             parts.append((inputs, happened))
-    events.calibration.window[place] = fit_linear(*_joined(parts), default_window())
+    found = fit_linear(*_joined(parts), default_window())
+    found[1] = found[1].clamp(min=MIN_SLOPE)
+    found[2] = torch.maximum(found[2], MIN_SLOPE - found[1])
+    events.calibration.window[place] = found
 
 
 def _base(events: "EventModel", index: EventIndex, origin: Origin, ahead: int) -> Tensor:

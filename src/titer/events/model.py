@@ -13,7 +13,7 @@ from titer.events.calibration import Calibration, new_inputs, repeated_inputs, w
 from titer.events.config import EventConfig
 from titer.events.fit import fit_intensity, fit_novelty
 from titer.events.index import MAX_AHEAD, EventIndex, Triples
-from titer.events.network import IntensityNetwork
+from titer.events.network import MAX_LOG_INTENSITY, IntensityNetwork
 from titer.events.novelty import Novelty, NoveltyNetwork
 from titer.events.origin import Origin, is_forward, log_intensities, prepare_origin
 from titer.graph.history import History
@@ -196,11 +196,13 @@ class EventModel(nn.Module):
             found = log_intensities(self.intensity_networks, index, triples, codes, fact, origin.elapsed, step)
             base = found[:, 0]
             inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
-            log_intensity = (inputs @ self.calibration.at(self.calibration.repeated, ahead)).clamp(max=4.0)
+            log_intensity = (inputs @ self.calibration.at(self.calibration.repeated, ahead)).clamp(
+                max=MAX_LOG_INTENSITY
+            )
             at.append(_probability(log_intensity))
             expected = expected + at[-1]
             hazard = log_intensity if step == first else found[:, 1] + (log_intensity - base)
-            cumulative = cumulative + torch.exp(hazard.clamp(max=4.0))
+            cumulative = cumulative + torch.exp(hazard.clamp(max=MAX_LOG_INTENSITY))
             by.append(self._window(cumulative, step - first + 1, by))
         return at, by, expected
 
@@ -228,7 +230,7 @@ class EventModel(nn.Module):
     def _window(self, cumulative: Tensor, steps: int, earlier: list[Tensor]) -> Tensor:
         """Return the calibrated probability of a window, at least that of the window without its last step."""
         value = window_inputs(cumulative) @ self.calibration.at(self.calibration.window, steps)
-        found = _probability(value.clamp(max=4.0))
+        found = _probability(value.clamp(max=MAX_LOG_INTENSITY))
         return torch.maximum(found, earlier[-1]) if earlier else found
 
 

@@ -5,7 +5,8 @@ from torch import Tensor, nn
 
 from titer.events.index import BAG_HORIZONS, NUM_ORIGIN_FEATURES, NUM_TARGET_FEATURES, Bag
 
-MAX_LOG_INTENSITY = 4.0
+MAX_LOG_INTENSITY = 2.2
+"""No probability is above 1 - exp(-exp(2.2)), which is 99.99 %."""
 START = -4.0
 """Logarithm of the intensity before training."""
 
@@ -31,10 +32,11 @@ class IntensityNetwork(nn.Module):
         self.mix = nn.Linear(len(BAG_HORIZONS) * dim, dim)
         inputs = NUM_ORIGIN_FEATURES + dim * (len(BAG_HORIZONS) + 2)
         self.trunk = nn.Sequential(nn.Linear(inputs, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU())
-        self.head = nn.Sequential(nn.Linear(hidden + NUM_TARGET_FEATURES, hidden), nn.SiLU(), nn.Linear(hidden, 2))
+        last = nn.Linear(hidden, 2)
+        nn.init.zeros_(last.weight[1])
+        self.head = nn.Sequential(nn.Linear(hidden + NUM_TARGET_FEATURES, hidden), nn.SiLU(), last)
         self.bias = nn.Embedding(num_relations, 2)
         self.dropout = nn.Dropout(0.1)
-        nn.init.zeros_(self.head[-1].weight[1])  # pyright: ignore[reportArgumentType]
         for embedding, deviation in ((self.relation, 0.1), (self.query, 0.3), (self.bias, 0.0)):
             nn.init.normal_(embedding.weight, std=deviation)
 

@@ -34,8 +34,8 @@ class DecayedCounts:
             lambda gap: torch.exp(-(self.elapsed - self.elapsed[position - gap])[:, None] / self.horizons),
         )
 
-    def last(self, group: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
-        """Return the last event of each group before a time, and whether there is one."""
+    def last(self, group: Tensor, elapsed: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Return the last event of each group before a time, or each before its own, and whether there is one."""
         event = torch.searchsorted(self.key, (group << TIME_BITS) + elapsed) - 1
         event = event.clamp(min=0)
         if len(self.key) == 0:

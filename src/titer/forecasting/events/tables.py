@@ -70,7 +70,7 @@ _OF_EVENT = (
 _OF_STEP = ("time", "ahead", "first", "by", "survival", "probability")
 
 
-def to_table(results: Iterable[AnyResult]) -> pa.Table:
+def to_table(results: Iterable[Any]) -> pa.Table:
     """Return results of one kind of question as one Arrow table.
 
     Args:
@@ -86,7 +86,7 @@ def to_table(results: Iterable[AnyResult]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-def to_pandas(results: Iterable[AnyResult]) -> "pd.DataFrame":
+def to_pandas(results: Iterable[Any]) -> "pd.DataFrame":
     """Return results as one pandas data frame, with the rows of ``to_table``.
 
     Args:
@@ -102,7 +102,7 @@ def to_pandas(results: Iterable[AnyResult]) -> "pd.DataFrame":
     return to_table(results).to_pandas()
 
 
-def write_events(results: Iterable[AnyResult], path: Path, *, overwrite: bool = False) -> None:
+def write_events(results: Iterable[Any], path: Path, *, overwrite: bool = False) -> None:
     """Write results to a file: ``.csv``, ``.jsonl``, ``.ndjson`` or ``.parquet``. In CSV, evidence is JSON text.
 
     Args:
