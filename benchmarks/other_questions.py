@@ -9,7 +9,6 @@ split once, and writes a result file to ``benchmarks/other_questions``.
 """
 
 import argparse
-import dataclasses
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from torch import Tensor, nn
 
 import titer
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.loss import MIN_LOG_PROBABILITY
 from titer.models.path_mixture.mixture import Weights
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.query_batch import QueryBatch
@@ -87,12 +87,46 @@ class Informed(PathMixture):
         for table in (self.of_query, self.of_number):
             nn.init.zeros_(table.weight)
 
-    def _weights(self, batch: QueryBatch) -> list[Weights]:
-        found = super()._weights(batch)
+    def training_step(self, queries: titer.Queries, answers: Tensor, history: titer.History) -> titer.StepResult:
+        """Return the mean cross-entropy of the answers, as that of the path mixture."""
         if self.knows == "nothing":
-            return found
-        gain = self._gain(batch)
-        return [dataclasses.replace(each, prior=each.prior + gain, trust=each.trust + gain) for each in found]
+            return super().training_step(queries, answers, history)
+        loss = answers.new_zeros((), dtype=torch.float32)
+        for rows, batch in self._by_time(queries, history):
+            for member in self._weights(batch):
+                loss = loss + self._losses(self._informed(batch, member), queries[rows], answers[rows]).sum()
+        return titer.StepResult(loss / len(queries))
+
+    def _losses(self, log_weight: Tensor, queries: titer.Queries, answers: Tensor) -> Tensor:
+        """Return the cross-entropy with smoothed labels, with other true answers excluded. (queries,)"""
+        excluded = log_weight.new_tensor(-torch.inf)
+        log_probability = log_weight.index_put(self._others(queries, answers), excluded).log_softmax(dim=1)
+        of_answer = log_probability.gather(1, answers[:, None])[:, 0]
+        of_all = log_probability.clamp(min=MIN_LOG_PROBABILITY).mean(dim=1)
+        return -(1 - self.config.label_smoothing) * of_answer - self.config.label_smoothing * of_all
+
+    def score(self, queries: titer.Queries, history: titer.History) -> Tensor:
+        """Return log P of every entity. (queries, num_entities)"""
+        if self.knows == "nothing":
+            return super().scores(queries, history).dense()
+        scores = torch.empty(len(queries), history.vocabulary.num_entities, device=queries.subject.device)
+        for rows, batch in self._by_time(queries, history):
+            each = [self._informed(batch, member).log_softmax(dim=1) for member in self._weights(batch)]
+            scores[rows] = torch.stack(each).logsumexp(dim=0)
+        return scores
+
+    def scores(self, queries: titer.Queries, history: titer.History) -> titer.Scores:
+        """Return the scores of every entity in one tensor: entities without a past differ by the questions too."""
+        return titer.DenseScores(self.score(queries, history))
+
+    def _informed(self, batch: QueryBatch, member: Weights) -> Tensor:
+        """Return the logarithm of the weight of every entity. (queries, entities)"""
+        if member.matrix is None:
+            raise NotImplementedError("only vocabularies whose prior fits into one matrix are supported")
+        combined = torch.logaddexp(member.prior, member.along)
+        weights = member.matrix.reshape(-1).index_copy(0, member.at, combined).view_as(member.matrix)
+        every = torch.arange(batch.num_entities, device=batch.subject.device)
+        return weights.index_select(1, member.entities.row(batch, every)) + self._gain(batch)
 
     def _gain(self, batch: QueryBatch) -> Tensor:
         """Return the logarithm of the factor. (queries, entities)"""

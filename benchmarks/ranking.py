@@ -24,11 +24,11 @@ class RandomScores(Model):
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis):
         super().__init__(vocabulary, axis)
-        self.scores = torch.randint(0, 1000, (512, vocabulary.num_entities)).float()
+        self.fixed = torch.randint(0, 1000, (512, vocabulary.num_entities)).float()
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """Return the same scores for every batch."""
-        return self.scores[: len(queries)]
+        return self.fixed[: len(queries)]
 
 
 def make_dataset(num_entities: int, num_test: int) -> Dataset:

@@ -48,6 +48,7 @@ def main(words: list[str] | None = None) -> int:
     for path, text in changed:
         print(f"{path.relative_to(ROOT)} {'is not up to date' if check else 'is written'}")
         if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return int(check and bool(changed))
 

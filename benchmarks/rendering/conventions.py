@@ -36,7 +36,7 @@ def other_questions_table(measured: Measurements) -> list[str]:
     """Return what the path mixture achieves with each kind of knowledge about the other questions of a time step."""
     lines = []
     for dataset in ALL:
-        found = {known: measured.other_questions.get(f"{dataset.lower()}/{known}", []) for known in KNOWLEDGE}
+        found = {known: measured.with_knowledge(dataset, known) for known in KNOWLEDGE}
         shown = [(known, rows) for known, rows in found.items() if rows]
         for place, (known, rows) in enumerate(shown):
             name = dataset if place == 0 else ""

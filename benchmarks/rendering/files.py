@@ -51,6 +51,17 @@ class Measurements:
         """Return the results with a label, ordered by seed; none if there are none."""
         return self.rows.get(label, [])
 
+    def with_knowledge(self, dataset: str, known: str) -> list[Row]:
+        """Return the results of the path mixture with some knowledge of the other questions.
+
+        Without any, the model is the path mixture itself, so its results count. They are shown only beside others.
+        """
+        label = dataset.lower()
+        if known != "nothing":
+            return self.other_questions.get(f"{label}/{known}", [])
+        measured = any(name.startswith(f"{label}/") for name in self.other_questions)
+        return self.of(f"path_mixture/{label}") if measured else []
+
 
 def changed_settings(before: Row, after: Row) -> Row:
     """Return the settings of a result that another result had with other values; the seed does not count."""

@@ -56,7 +56,7 @@ def other_questions_picture(measured: Measurements) -> str:
         f"{dataset}, {known.replace('-', ' ')}": rows
         for dataset in ALL
         for known in KNOWLEDGE
-        if (rows := measured.other_questions.get(f"{dataset.lower()}/{known}", []))
+        if (rows := measured.with_knowledge(dataset, known))
     }
     series = {
         METRICS[key]: [100 * mean(row["metrics"][key] for row in rows) for rows in bars.values()] for key in KINDS

@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from titer.evaluation.protocol import Unreachable as Unreachable
     from titer.evaluation.ranks import Ranks as Ranks
     from titer.evaluation.result import Evaluation as Evaluation
+    from titer.forecasting.events.results import EventForecast as EventForecast
+    from titer.forecasting.events.results import Likelihood as Likelihood
+    from titer.forecasting.events.results import LikelyEvent as LikelyEvent
+    from titer.forecasting.events.results import Quantile as Quantile
+    from titer.forecasting.events.results import SurvivalStep as SurvivalStep
+    from titer.forecasting.events.results import WhenForecast as WhenForecast
     from titer.forecasting.fact_input import FactInput as FactInput
     from titer.forecasting.forecast import Answer as Answer
     from titer.forecasting.forecast import Forecast as Forecast
@@ -68,6 +74,9 @@ if TYPE_CHECKING:
     from titer.models.evidence import Edge as Edge
     from titer.models.evidence import Evidence as Evidence
     from titer.models.registry import register as register
+    from titer.models.scores import DenseScores as DenseScores
+    from titer.models.scores import ScoreBlock as ScoreBlock
+    from titer.models.scores import Scores as Scores
     from titer.runs.run import Run as Run
     from titer.store.adding import BadFactsError as BadFactsError
     from titer.store.adding import add_records as add_records
@@ -101,6 +110,14 @@ _PUBLIC = {
     "titer.forecasting.forecaster": ["Forecaster"],
     "titer.forecasting.question": ["Question"],
     "titer.forecasting.forecast": ["Forecast", "Answer", "Reason", "PastFact", "Unanswered"],
+    "titer.forecasting.events.results": [
+        "EventForecast",
+        "LikelyEvent",
+        "Likelihood",
+        "WhenForecast",
+        "SurvivalStep",
+        "Quantile",
+    ],
     "titer.forecasting.picture": ["Picture"],
     "titer.forecasting.names": ["NameIndex"],
     "titer.forecasting.what_if": ["WhatIf", "Move"],
@@ -110,6 +127,7 @@ _PUBLIC = {
     "titer.store.adding": ["add_records", "BadFactsError"],
     "titer.data.readers.rejections": ["Problem"],
     "titer.models.base": ["Model", "StepResult"],
+    "titer.models.scores": ["Scores", "ScoreBlock", "DenseScores"],
     "titer.models.evidence": ["Evidence", "Edge"],
     "titer.models.registry": ["register"],
     "titer.graph.history": ["History", "Edges", "AllEdges"],

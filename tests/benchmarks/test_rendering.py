@@ -304,8 +304,9 @@ class TestResults:
 
 class TestOtherQuestions:
     def test_every_kind_of_knowledge_has_a_row_and_a_bar(self):
-        known = results(icews14__nothing=[0.1, 0.1], icews14__both_directions=[0.2]).rows
-        measured = Measurements({}, other_questions=known)
+        known = results(icews14__both_directions=[0.2]).rows
+        measured = Measurements(results(path_mixture__icews14=[0.1, 0.1]).rows, other_questions=known)
+        measured.rows["path_mixture/icews14"] = measured.rows.pop("path-mixture/icews14")
         found = other_questions_table(measured)
         assert cells(found, "ICEWS14", "nothing")[0] == "10.00 ± 0.00"
         assert cells(found, "", "both directions")[0] == "20.00"

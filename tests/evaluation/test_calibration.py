@@ -1,5 +1,6 @@
 """Calibration: the probabilities of top answers against their accuracy."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -15,7 +16,7 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.evaluation.calibration import NUM_BINS, Confidence, judge, mask_others
+from titer.evaluation.calibration import NUM_BINS, Confidence, TopAnswers
 from titer.evaluation.evaluate import evaluate
 from titer.evaluation.protocol import Filter, Protocol
 from titer.forecasting.forecaster import Forecaster
@@ -24,12 +25,25 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
 from titer.models.recurrency import Recurrency
+from titer.models.scores import DenseScores, ScoreBlock
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
 from titer.training.temperature import fit_temperature
 
 NO_SCORES = [UNREACHED] * 3
+NO_OTHERS = torch.tensor([], dtype=torch.int64), torch.tensor([], dtype=torch.int64)
+
+
+def judge(
+    logits: torch.Tensor,
+    answers: torch.Tensor,
+    temperature: float,
+    others: tuple[torch.Tensor, torch.Tensor] = NO_OTHERS,
+) -> Confidence:
+    top = TopAnswers(DenseScores(logits), others)
+    top.add(ScoreBlock(0, logits), temperature)
+    return top.confidence(answers)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), min_size=1, max_size=60))
@@ -64,10 +78,33 @@ def test_a_top_answer_is_correct_if_it_is_the_true_one_and_has_a_score():
     assert judge(logits, answers, 2.0).probability[0] == pytest.approx(math.sqrt(3) / (1 + math.sqrt(3)))
 
 
-def test_other_true_answers_are_masked():
+def test_other_true_answers_are_no_candidates():
     logits = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
-    others = torch.tensor([0]), torch.tensor([2])
-    assert mask_others(logits, others).tolist() == [[1.0, 2.0, UNREACHED], [1.0, 2.0, 3.0]]
+    found = judge(logits, torch.tensor([1, 2]), 1.0, others=(torch.tensor([0]), torch.tensor([2])))
+    expected = [1 / (1 + math.exp(-1)), 1 / (1 + math.exp(-1) + math.exp(-2))]
+    assert found.probability.tolist() == pytest.approx(expected)
+    assert found.correct.tolist() == [True, True]
+
+
+@given(
+    rows=st.lists(st.lists(st.sampled_from([UNREACHED, -1.0, 0.0, 2.5]), min_size=5, max_size=5), min_size=1),
+    cuts=st.sets(st.integers(1, 4)),
+    others=st.sets(st.integers(0, 4)),
+)
+def test_top_answers_do_not_depend_on_the_blocks(rows: list[list[float]], cuts: set[int], others: set[int]):
+    logits = torch.tensor(rows)
+    masked = torch.tensor([(row, entity) for row in range(len(rows)) for entity in sorted(others)]).reshape(-1, 2)
+    top = TopAnswers(DenseScores(logits), (masked[:, 0], masked[:, 1]))
+    bounds = [0, *sorted(cuts), 5]
+    for start, end in itertools.pairwise(bounds):
+        top.add(ScoreBlock(start, logits[:, start:end]), 1.0, 0.5)
+    kept = logits.clone()
+    kept[:, sorted(others)] = UNREACHED
+    known = kept.amax(dim=1) > UNREACHED
+    for probability, temperature in zip(top.probabilities(), (1.0, 0.5), strict=True):
+        expected = torch.where(known, torch.softmax(kept / temperature, dim=1).amax(dim=1), 0.0)
+        torch.testing.assert_close(probability, expected)
+    assert top.confidence(kept.argmax(dim=1)).correct.tolist() == known.tolist()
 
 
 def test_evaluation_gives_the_same_calibration_for_every_filter_and_batch_size(world_data: Dataset):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.cases import ModelCase
+from models.dense_path_mixture import dense_log_weight
 from strategies import LAST_TIME, Graph, directed_edges, graphs
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -17,10 +18,11 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.evidence import Edge
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import FREQUENCY, PRIOR, PathMixture
 from titer.models.path_mixture.names import phrases_of, words_of
-from titer.models.path_mixture.paths import NUM_KNOTS, Direct, of_age
+from titer.models.path_mixture.paths import NUM_KNOTS, of_age
 from titer.models.path_mixture.prior import Fit
 from titer.models.path_mixture.query_batch import QueryBatch
 
@@ -101,7 +103,9 @@ def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: in
     entities = torch.arange(graph.vocabulary.num_entities)
     with torch.inference_mode():
         batch = QueryBatch(entities, torch.zeros_like(entities), time, history)
-        found = only(batch, torch.ones(len(entities), dtype=torch.bool)).paths
+        weights = only(batch, torch.ones(len(entities), dtype=torch.bool))
+        found = torch.zeros(len(entities), len(entities))
+        found[weights.row, history.pair_index.by_first[weights.column]] = weights.paths
         for s in entities.tolist():
             one = QueryBatch(entities[s : s + 1], torch.zeros(1, dtype=torch.int64), time, history)
             for o in entities.tolist():
@@ -227,7 +231,7 @@ def test_the_evidence_for_an_unseen_entity_is_its_fact_and_the_prior():
     with torch.inference_mode():
         evidence = model.explain(query, 3, history)
         weights = model.mixtures[0](QueryBatch(query.subject, query.relation, 3, history), model.trained)
-    prior = math.exp(float(weights.prior[0, 3]))
+    prior = math.exp(float(weights.matrix[0, int(history.pair_index.rank[3])]))
     # A fact of the query's relation, one time step old: with the initial weights, it counts 1 at each horizon.
     direct = float(len(HORIZONS))
     shares = {item.path: item.share for item in evidence}
@@ -265,7 +269,7 @@ def test_the_forecast_is_the_mean_of_its_members(graph: Graph, time: int):
     history, query = History(graph.facts, graph.vocabulary), Queries.one(0, 0, time)
     with torch.inference_mode():
         batch = QueryBatch(query.subject, query.relation, time, history)
-        each = [member(batch, model.trained).log_probability().exp() for member in model.mixtures]
+        each = [dense_log_weight(member, batch, model.trained).softmax(dim=1) for member in model.mixtures]
         torch.testing.assert_close(model.score(query, history).exp(), (each[0] + each[1]) / 2)
 
 
@@ -327,9 +331,10 @@ def test_entity_dropout_zeroes_some_embeddings_in_training():
     fit = fit_of(model)
     usable = torch.ones(100, dtype=torch.bool)
     torch.manual_seed(0)
-    zeroed = (fit.train()._embeddings(batch, usable) == 0).all(dim=1).sum()
+    known = torch.arange(100)
+    zeroed = (fit.train()._embeddings(batch, known, usable) == 0).all(dim=1).sum()
     assert 30 < int(zeroed) < 70
-    assert not bool((fit.eval()._embeddings(batch, usable) == 0).all(dim=1).any())
+    assert not bool((fit.eval()._embeddings(batch, known, usable) == 0).all(dim=1).any())
 
 
 def test_the_weight_of_a_past_fact_follows_the_formula():
@@ -339,7 +344,8 @@ def test_the_weight_of_a_past_fact_follows_the_formula():
         for parameter in direct.parameters():
             parameter.normal_()
     query, past = torch.cartesian_prod(torch.arange(4), torch.arange(4)).unbind(dim=1)
-    for r, other, found in zip(query.tolist(), past.tolist(), direct.coefficients(query, past), strict=True):
+    table = direct.coefficients(torch.arange(4)).view(16, -1)
+    for r, other, found in zip(query.tolist(), past.tolist(), table, strict=True):
         weight = direct.pair.weight[r, other] + direct.query.weight[r] + direct.past.weight[other]
         if r == other:
             weight = weight + direct.same + direct.same_at
@@ -354,8 +360,11 @@ def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, ti
     batch = QueryBatch(entities[:1], entities[:1], time, history)
     edges = history.latest(entities, torch.full_like(entities, time), 3)
     with torch.inference_mode():
-        _, states, _ = fit.describe(batch, torch.ones_like(entities, dtype=torch.bool))
-        for entity, state in enumerate(states):
+        num_known = history.pair_index.num_known(batch.elapsed)
+        known = history.pair_index.by_first[:num_known]
+        _, states, _ = fit.describe(batch, known, torch.ones_like(entities, dtype=torch.bool))
+        assert bool((states[num_known] == 0).all())
+        for entity, state in zip(known.tolist(), states, strict=False):
             known = edges.mask[entity]
             each = fit.entity(edges.object[entity][known]) + fit.relation(edges.relation[entity][known])
             expected = torch.tanh(fit.state(each.mean(dim=0))) if len(each) else torch.zeros_like(state)
@@ -364,7 +373,7 @@ def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, ti
 
 def test_a_function_of_age_goes_through_its_knots():
     heights = torch.arange(NUM_KNOTS, dtype=torch.float32).expand(4, -1)
-    found = of_age(heights, torch.tensor([1, 2, 4, 10**9]))
+    found = of_age(heights, torch.arange(4), torch.tensor([1, 2, 4, 10**9]))
     assert found.tolist() == pytest.approx([0, 1.2, 2.4, NUM_KNOTS - 1], abs=1e-4)
 
 
@@ -393,7 +402,7 @@ def test_an_unseen_entity_has_the_embeddings_of_the_known_words_in_its_name():
     model, vocabulary = named("Police (Chad)", "Army (Chad)", "Police (Mali)", "Army (Mali)")
     names_part = fit_of(model).names
     assert names_part is not None
-    police_chad, army_chad, police_mali, army_mali = names_part(vocabulary)
+    police_chad, army_chad, police_mali, army_mali = names_part(vocabulary, torch.arange(4))
     torch.testing.assert_close(army_mali - police_mali, army_chad - police_chad)
     assert bool((army_mali != 0).any())
 
@@ -402,9 +411,9 @@ def test_words_that_do_not_occur_in_training_have_no_embedding():
     model, vocabulary = named("Police (Chad)", "Army (Chad)", "Opposition")
     names_part = fit_of(model).names
     assert names_part is not None
-    assert bool((names_part(vocabulary)[2] == 0).all())
+    assert bool((names_part(vocabulary, torch.arange(3))[2] == 0).all())
     larger = Vocabulary([*vocabulary.entities, "Army (Niger)", "Fishermen"], vocabulary.relations)
-    assert [bool((row != 0).any()) for row in names_part(larger)[3:]] == [True, False]
+    assert [bool((row != 0).any()) for row in names_part(larger, torch.tensor([3, 4]))] == [True, False]
 
 
 def test_without_names_the_scores_do_not_depend_on_them():

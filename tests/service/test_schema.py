@@ -58,6 +58,11 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/v1/model", {}),
     ("GET", "/v1/entities", {"params": {"q": "al"}}),
     ("GET", "/v1/relations", {"params": {"q": "al", "limit": 3}}),
+    ("GET", "/v1/events", {"params": {"within": "7d", "top": 3, "explain": 1}}),
+    ("GET", "/v1/likely", {"params": {**TALKS, "object": "Drovia", "within": "10d"}}),
+    ("GET", "/v1/when", {"params": {**TALKS, "object": "Drovia"}}),
+    ("GET", "/v1/past-events", {"params": {"entity": "Aldoria", "limit": 3}}),
+    ("GET", "/v1/events/record", {}),
     ("POST", "/v1/forecast", {"json": {**TALKS, "explain": 2}}),
     (
         "POST",

@@ -1,18 +1,15 @@
 """How many queries to score in one batch."""
 
-import torch
-
-BATCH_SIZES = {"cpu": 128, "cuda": 1024}
-"""By device type: as many queries as fit into the cache of a CPU, and as many as keep a GPU busy."""
+from titer.models.base import Model
 
 
-def default_batch_size(device: torch.device) -> int:
-    """Return how many queries to score in one batch on a device.
+def default_batch_size(model: Model) -> int:
+    """Return how many queries a model scores in one batch on its device.
 
     Args:
-        device: The device of the model.
+        model: The model.
 
     Returns:
         The batch size to use where the caller gives none.
     """
-    return BATCH_SIZES.get(device.type, 256)
+    return model.scoring_batch_sizes.get(model.device.type, 256)

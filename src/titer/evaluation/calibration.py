@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import Tensor
 
-from titer.models.base import UNREACHED
+from titer.models.scores import UNREACHED, ScoreBlock, Scores
 
 NUM_BINS = 15
 
@@ -86,21 +86,55 @@ class Confidence:
         return f"mean probability of top answers {mean:.1%}, {right:.1%} of them right, expected error {error:.2%}"
 
 
-def mask_others(logits: Tensor, others: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the logits with other true answers, given as pairs (row, entity), set to minus infinity.
+class TopAnswers:
+    """The top answer of each query and its probability at one or several temperatures, from blocks of logits.
 
-    As in the ranking, predicting one of several true answers is not penalised for the others.
+    As in the ranking, predicting one of several true answers is not penalised for the others: those are no candidates.
     """
-    return logits.index_put(others, logits.new_tensor(UNREACHED))
 
+    def __init__(self, scores: Scores, others: tuple[Tensor, Tensor]):
+        """Begin without any block.
 
-def judge(logits: Tensor, answers: Tensor, temperature: float) -> Confidence:
-    """Return the probability of each row's top answer, and whether it is the true one."""
-    probability = top_probability(logits, temperature)
-    return Confidence(probability, (logits.argmax(dim=1) == answers) & (probability > 0))
+        Args:
+            scores: The scores whose blocks will be added.
+            others: Other true answers, as pairs (row, entity).
+        """
+        row, entity = others
+        self._scores, self._row, self._position = scores, row, scores.position(entity)
+        self._best = torch.full((scores.num_queries,), UNREACHED, device=entity.device)
+        self._entity = torch.full_like(self._best, -1, dtype=torch.int64)
+        self._sums: Tensor | None = None  # (temperatures, queries) of exp((logit - best) / temperature)
 
+    def add(self, block: ScoreBlock, *temperatures: float) -> None:
+        """Add the logits of a block.
 
-def top_probability(logits: Tensor, temperature: float) -> Tensor:
-    """Return the largest entry of softmax(logits / temperature), or 0 where no entity has a score. (queries,)"""
-    known = logits.amax(dim=1) > UNREACHED
-    return torch.where(known, torch.softmax(logits / temperature, dim=1).amax(dim=1), 0.0)
+        Args:
+            block: A block of logits.
+            *temperatures: The divisors of the logits, the same for all blocks.
+        """
+        values, column = block.values, self._position - block.start
+        inside = ((column >= 0) & (column < values.shape[1])).nonzero()[:, 0]
+        if len(inside):
+            place = self._row.index_select(0, inside), column.index_select(0, inside)
+            values = values.index_put(place, values.new_tensor(UNREACHED))
+        highest, position = values.max(dim=1)
+        entity = self._scores.entity(position + block.start)
+        self._entity = torch.where(highest > self._best, entity, self._entity)
+        best = torch.maximum(self._best, highest)
+        base = torch.where(best > UNREACHED, best, 0.0)
+        difference = values - base[:, None]
+        sums = torch.stack([torch.exp(difference / temperature).sum(dim=1) for temperature in temperatures])
+        if self._sums is not None:
+            before = torch.where(self._best > UNREACHED, self._best - base, 0.0)
+            sums += self._sums * torch.exp(before / values.new_tensor(temperatures)[:, None])
+        self._best, self._sums = best, sums
+
+    def probabilities(self) -> Tensor:
+        """Return the probability of the top answer at each temperature or 0. (temperatures, queries)"""
+        assert self._sums is not None
+        return torch.where(self._best > UNREACHED, 1 / self._sums, 0.0)
+
+    def confidence(self, answers: Tensor) -> Confidence:
+        """Return the probability of the top answers at the first temperature, and whether they are the true ones."""
+        probability = self.probabilities()[0]
+        return Confidence(probability, (self._entity == answers) & (probability > 0))

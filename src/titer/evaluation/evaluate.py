@@ -7,12 +7,13 @@ import torch
 
 from titer.data.dataset import Dataset
 from titer.evaluation.batching import default_batch_size
-from titer.evaluation.calibration import Confidence, judge, mask_others
+from titer.evaluation.calibration import Confidence, TopAnswers
 from titer.evaluation.protocol import Protocol
-from titer.evaluation.ranks import Ranks, rank_answers
+from titer.evaluation.ranks import Ranking, Ranks
 from titer.evaluation.result import Evaluation
 from titer.evaluation.task import EvaluationTask
 from titer.models.base import Model, check_scores, evaluating
+from titer.models.scores import ScoreBlock
 from titer.progress import track
 
 __all__ = ["Evaluation", "evaluate", "evaluate_task"]
@@ -74,15 +75,19 @@ def evaluate_task(
     # Allocated beforehand: small results kept between large score matrices would fragment the memory.
     ranks = Ranks.empty(len(queries), task.dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))
-    batches = list(queries.batches_in_time(batch_size or default_batch_size(model.device)))
+    batches = list(queries.batches_in_time(batch_size or default_batch_size(model)))
     with evaluating(model):
         for rows, batch in batches if quiet else track(batches, f"evaluating on {task.split}"):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
-            scores = model.score(batch, task.history)
-            check_scores(model, scores)
-            ranks.put(rows, rank_answers(scores, answer, task.true_answers.of(batch)))
-            logits = mask_others(model.logits(scores), task.true_at_time.others(batch, answer))
-            confidence.put(rows, judge(logits, answer, model.temperature))
+            scores = model.scores(batch, task.history)
+            ranking = Ranking(scores, answer, task.true_answers.of(batch))
+            top = TopAnswers(scores, task.true_at_time.others(batch, answer))
+            for block in scores.blocks():
+                check_scores(model, block.values)
+                ranking.add(block)
+                top.add(ScoreBlock(block.start, model.logits(block.values)), model.temperature)
+            ranks.put(rows, ranking.ranks())
+            confidence.put(rows, top.confidence(answer))
     return Evaluation(
         dataset=task.dataset,
         split=task.split,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from titer.evaluation.protocol import Ties, Unreachable
-from titer.models.base import UNREACHED
+from titer.models.scores import UNREACHED, DenseScores, ScoreBlock, Scores
 
 MISSED_RANK = 1e9
 
@@ -74,11 +74,11 @@ class Ranks:
             getattr(self, name)[rows] = getattr(part, name).cpu()
 
 
-def rank_answers(scores: Tensor, answers: Tensor, filtered: tuple[Tensor, Tensor]) -> Ranks:
+def rank_answers(scores: Tensor | Scores, answers: Tensor, filtered: tuple[Tensor, Tensor]) -> Ranks:
     """Rank each row's answer among all entities.
 
     Args:
-        scores: A score for every entity. Shape (queries, num_entities).
+        scores: The scores of all entities, or a tensor of shape (queries, num_entities).
         answers: The true answers. Shape (queries,).
         filtered: Pairs (row, entity), each at most once, that are removed from the ranking. The answer itself may be
             among them; it is ranked nevertheless.
@@ -86,14 +86,49 @@ def rank_answers(scores: Tensor, answers: Tensor, filtered: tuple[Tensor, Tensor
     Returns:
         The ranks of the answers.
     """
-    true = scores.gather(1, answers[:, None])  # (queries, 1)
-    better = (scores > true).sum(dim=1)
-    equal = (scores == true).sum(dim=1) - 1
-    # Subtracting the filtered entries one by one is faster than masking them in the whole matrix.
-    row, entity = filtered
-    others = entity != answers[row]
-    row, entity = row[others], entity[others]
-    rivals, theirs = scores[row, entity], true[row, 0]
-    better.index_add_(0, row, -(rivals > theirs).to(better.dtype))
-    equal.index_add_(0, row, -(rivals == theirs).to(equal.dtype))
-    return Ranks(better, equal, true[:, 0] > UNREACHED, scores.shape[1])
+    scores = scores if isinstance(scores, Scores) else DenseScores(scores)
+    ranking = Ranking(scores, answers, filtered)
+    for block in scores.blocks():
+        ranking.add(block)
+    return ranking.ranks()
+
+
+class Ranking:
+    """Counts the candidates that are better than the true answers, block by block."""
+
+    def __init__(self, scores: Scores, answers: Tensor, filtered: tuple[Tensor, Tensor]):
+        """Look up the scores of the answers and of the filtered entities.
+
+        Args:
+            scores: The scores whose blocks will be added.
+            answers: The true answers. Shape (queries,).
+            filtered: As for ``rank_answers``.
+        """
+        row, entity = filtered
+        others = (entity != answers.index_select(0, row)).nonzero()[:, 0]
+        row, entity = row.index_select(0, others), entity.index_select(0, others)
+        rows = torch.arange(len(answers), device=answers.device)
+        found = scores.at(torch.cat([rows, row]), torch.cat([answers, entity]))
+        self._true, rivals = found[: len(answers)], found[len(answers) :]
+        theirs = self._true.index_select(0, row)
+        # Subtracting the filtered entries one by one is faster than masking them in all blocks.
+        self._better, self._equal = (torch.zeros(len(answers), device=found.device) for _ in range(2))
+        self._better.index_add_(0, row, (rivals > theirs).float(), alpha=-1)
+        self._equal.index_add_(0, row, (rivals == theirs).float(), alpha=-1)
+        self._num_entities = scores.num_entities
+
+    def add(self, block: ScoreBlock) -> None:
+        """Count the candidates of a block.
+
+        Args:
+            block: A block of the scores.
+        """
+        # Written as numbers: masks of booleans take several times as long on a CPU.
+        mark = torch.empty(block.values.shape, device=block.values.device)
+        self._better += torch.gt(block.values, self._true[:, None], out=mark).sum(dim=1)
+        self._equal += torch.eq(block.values, self._true[:, None], out=mark).sum(dim=1)
+
+    def ranks(self) -> Ranks:
+        """Return the ranks after all blocks have been added."""
+        # The answer is equal to itself.
+        return Ranks(self._better.long(), self._equal.long() - 1, self._true > UNREACHED, self._num_entities)

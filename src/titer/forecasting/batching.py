@@ -29,7 +29,7 @@ def answer_in_batches(
 
     See ``Forecaster.ask_many`` for the arguments.
     """
-    size = batch_size or default_batch_size(predictor.model.device)
+    size = batch_size or default_batch_size(predictor.model)
     size = max(1, min(size, MAX_SCORES // max(predictor.vocabulary.num_entities, 1)))
     ahead = max(1, min(BATCHES_READ_AHEAD * size, MAX_ANSWERS // (top * (1 + explain))))
     remaining = iter(questions)

@@ -29,7 +29,9 @@ def no_features(device: torch.device) -> Tensor:
 
 def features_at(counts: DecayedCounts, event: Tensor, elapsed: int) -> Tensor:
     """Return the features of the events' groups at a later time. (events, NUM_FEATURES)"""
-    return features(counts.counts_at(event, elapsed), counts.number[event], counts.age_at(event, elapsed))
+    return features(
+        counts.counts_at(event, elapsed), counts.number.index_select(0, event), counts.age_at(event, elapsed)
+    )
 
 
 def features_of(counts: DecayedCounts, group: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:

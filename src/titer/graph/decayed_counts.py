@@ -34,22 +34,22 @@ class DecayedCounts:
             lambda gap: torch.exp(-(self.elapsed - self.elapsed[position - gap])[:, None] / self.horizons),
         )
 
-    def last(self, group: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
-        """Return the last event of each group before a time, and whether there is one."""
+    def last(self, group: Tensor, elapsed: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Return the last event of each group before a time, or each before its own, and whether there is one."""
         event = torch.searchsorted(self.key, (group << TIME_BITS) + elapsed) - 1
         event = event.clamp(min=0)
         if len(self.key) == 0:
             return event, torch.zeros_like(event, dtype=torch.bool)
-        found = self.key[event]
+        found = self.key.index_select(0, event)
         return event, ((found >> TIME_BITS) == group) & ((found & LAST_STEP) < elapsed)
 
     def counts_at(self, event: Tensor, elapsed: int) -> Tensor:
         """Return the decayed counts of the events' groups at a later time. (events, horizons)"""
-        return self.counts[event] * decay(self.age_at(event, elapsed), self.horizons)
+        return self.counts.index_select(0, event) * decay(self.age_at(event, elapsed), self.horizons)
 
     def age_at(self, event: Tensor, elapsed: int) -> Tensor:
         """Return the age of events at a later time, in time steps. (events,)"""
-        return elapsed - self.elapsed[event]
+        return elapsed - self.elapsed.index_select(0, event)
 
 
 def decay(age: Tensor, horizons: Tensor) -> Tensor:

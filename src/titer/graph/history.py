@@ -182,7 +182,9 @@ class History:
         mask = position >= start[:, None]
         position = torch.where(mask, position, self.num_edges)
         time = torch.where(mask, self._time(position), 0)
-        return Edges(self.relation[position].long(), self.object[position].long(), time, mask)
+        # On a CPU, index_select is several times as fast as indexing.
+        relation, object = (column.index_select(0, position.view(-1)) for column in (self.relation, self.object))
+        return Edges(relation.long().view(mask.shape), object.long().view(mask.shape), time, mask)
 
     def all_before(self, entity: Tensor, before: Tensor) -> AllEdges:
         """Return all edges of each entity before its time.
@@ -284,7 +286,8 @@ class History:
         return (time - self.first_time).clamp(0, LAST_STEP)
 
     def _time(self, position: Tensor) -> Tensor:
-        return (self.key[position] & LAST_STEP) + self.first_time
+        key = self.key.index_select(0, position.reshape(-1)).view(position.shape)
+        return (key & LAST_STEP) + self.first_time
 
     def including(self, facts: Facts, vocabulary: Vocabulary | None = None) -> "History":
         """Return a history that also has some other facts, of any time.

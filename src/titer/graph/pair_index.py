@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,6 +52,7 @@ class PairIndex:
                 f"entities x relations (and their inverses) must be below {MAX_PAIRS:,} to index pairs; "
                 "remove entities or relations without facts"
             )
+        self._order_by_first_fact(history)
         key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
         subject, elapsed = key >> TIME_BITS, key & LAST_STEP
 
@@ -86,13 +88,28 @@ class PairIndex:
         self.event_by_relation, self.again = order, again[order]
         self.object_by_relation = object[order]
 
+    def _order_by_first_fact(self, history: History) -> None:
+        """Order all entities by their first fact: those with a fact before a time come first, whatever the time."""
+        start, end = history.offsets[:-1], history.offsets[1:]
+        first = torch.where(start < end, history.key[start] & LAST_STEP, LAST_STEP + 1)
+        first, self.by_first = torch.sort(first, stable=True)
+        self.rank = torch.empty_like(self.by_first)  # (num_entities,) position of each entity in ``by_first``
+        self.rank[self.by_first] = torch.arange(len(first), device=first.device)
+        # On the CPU, so that counting does not wait for a GPU.
+        self._first = first.cpu().numpy()
+
+    def num_known(self, elapsed: int) -> int:
+        """Return how many entities have a fact before a time; they are the first of ``by_first``."""
+        return int(np.searchsorted(self._first, elapsed))
+
     def series_before(self, subject: Tensor, elapsed: int) -> Series:
         """Return all series of each subject with a fact before a time."""
         row, series = spread(self.first_series[subject], self.first_series[subject + 1])
         event, began = self.series.last(series, elapsed)
         began = began.nonzero()[:, 0]
-        row, series, event = row[began], series[began], event[began]
-        return Series(row, self.series_relation[series], self.series_object[series], event)
+        row, series, event = (column.index_select(0, began) for column in (row, series, event))
+        relation, object = (column.index_select(0, series) for column in (self.series_relation, self.series_object))
+        return Series(row, relation, object, event)
 
     def facts_between(self, subject: Tensor, object: int, elapsed: int) -> tuple[Tensor, Tensor]:
         """Return the relations and the ages of all facts from one subject to an object before a time."""
@@ -107,7 +124,8 @@ class PairIndex:
         row, answer = spread(self.first_answer[relation], self.first_answer[relation + 1])
         event, began = self.answers.last(answer, elapsed)
         began = began.nonzero()[:, 0]
-        return row[began], self.answer_key[answer[began]] % self.num_entities, event[began]
+        row, answer, event = (column.index_select(0, began) for column in (row, answer, event))
+        return row, self.answer_key.index_select(0, answer) % self.num_entities, event
 
     def answers_ever(self, subject: Tensor, relation: Tensor, elapsed: Tensor) -> tuple[Tensor, Tensor]:
         """Return all answers of each (subject, relation, ?) before its own time, each once: row, answer."""
@@ -156,12 +174,13 @@ class PairIndex:
         """
         group = (subject * self.num_relations + relation) << TIME_BITS
         start, end = torch.searchsorted(self.by_relation, group), torch.searchsorted(self.by_relation, group + elapsed)
-        place = end[:, None] - 1 - torch.arange(2 * limit, device=group.device)
-        exists = place >= start[:, None]
-        place = place.clamp(min=0)
-        if len(self.by_relation):
-            exists = exists & (self.again[place] >= elapsed)
-        row, column = (exists & (exists.cumsum(dim=1) <= limit)).nonzero(as_tuple=True)
-        place = place[row, column]
-        event = self.event_by_relation[place]
-        return Latest(row, self.object_by_relation[place], self.series.elapsed[event], self.series.number[event])
+        row, place = spread(torch.maximum(start, end - 2 * limit), end)
+        last = (self.again.index_select(0, place) >= elapsed).nonzero()[:, 0]
+        row, place = row.index_select(0, last), place.index_select(0, last)
+        # Those of one row are in order of time, so its latest are at its end.
+        after = torch.searchsorted(row, row, right=True) - torch.arange(len(row), device=row.device)
+        latest = (after <= limit).nonzero()[:, 0]
+        row, place = row.index_select(0, latest), place.index_select(0, latest)
+        event = self.event_by_relation.index_select(0, place)
+        elapsed_then, number = (column.index_select(0, event) for column in (self.series.elapsed, self.series.number))
+        return Latest(row, self.object_by_relation.index_select(0, place), elapsed_then, number)

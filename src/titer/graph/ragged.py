@@ -12,7 +12,7 @@ def spread(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
     lengths = end - start  # (ranges,)
     owner = torch.repeat_interleave(lengths)  # (positions,)
     before = torch.cumsum(lengths, 0) - lengths
-    position = torch.arange(len(owner), device=start.device) + (start - before)[owner]
+    position = torch.arange(len(owner), device=start.device) + (start - before).index_select(0, owner)
     return owner, position
 
 

@@ -16,9 +16,9 @@ from titer.errors import TiterError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.evidence import Evidence
+from titer.models.scores import UNREACHED, DenseScores, Scores
 
-UNREACHED = -torch.inf
-"""The score of an entity that the model does not consider as an answer."""
+__all__ = ["UNREACHED", "Model", "NoConfig", "StepResult", "check_scores", "evaluating"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class Model(nn.Module, ABC):
         batch_by_time: Whether all queries of a training batch must have the same time step.
         has_static_shapes: Whether the tensors of ``training_step`` have the same shapes for every batch and the step
             never waits for the GPU. Only then can the training loop record the step as a CUDA graph.
+        scoring_batch_sizes: By device type, how many queries to score in one batch: as many as fit into the cache of a
+            CPU, and as many as keep a GPU busy.
         temperature: Divisor of the logits in ``probabilities``. Fitted on the validation split after training.
         vocabulary: The entities and relations of the training data.
         axis: The calendar of the time steps.
@@ -71,6 +73,7 @@ class Model(nn.Module, ABC):
     training_settings: ClassVar[Mapping[str, Any]] = {}
     batch_by_time: ClassVar[bool] = False
     has_static_shapes: ClassVar[bool] = False
+    scoring_batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 128, "cuda": 1024}
     temperature: float = 1.0
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):
@@ -143,13 +146,29 @@ class Model(nn.Module, ABC):
             (``UNREACHED``) excludes an entity. NaN is an error.
         """
 
+    def scores(self, queries: Queries, history: History) -> Scores:
+        """Score every entity as the answer to every query, whole or in blocks of entities.
+
+        The default wraps the tensor of ``score``. A model whose memory must not grow with the number of entities
+        overrides this method, and ``score`` returns ``self.scores(queries, history).dense()``.
+
+        Args:
+            queries: As for ``score``.
+            history: As for ``score``.
+
+        Returns:
+            The same scores as those of ``score``.
+        """
+        return DenseScores(self.score(queries, history))
+
     def logits(self, scores: Tensor) -> Tensor:
         """Convert scores to logits, whose differences are log odds.
 
-        The default returns the scores. A model whose scores are non-negative weights returns their logarithms.
+        The default returns the scores. A model whose scores are non-negative weights returns their logarithms. Each
+        logit depends on its own score alone, so blocks of scores are converted one by one.
 
         Args:
-            scores: The result of ``score``. Shape ``(queries, num_entities)``.
+            scores: The result of ``score``, or a block of it. Shape ``(queries, num_entities)``.
 
         Returns:
             Logits of the same shape, in the same order within each row, with ``-inf`` where the score is ``-inf``.

@@ -10,6 +10,8 @@ from titer.training.layout import (
     CONFIG,
     CURVES,
     DATASET,
+    EVENT_METRICS,
+    EVENTS,
     LOG,
     METRICS,
     MODEL,
@@ -23,7 +25,7 @@ from titer.training.settings import read_toml
 
 def _is_run(path: Path) -> bool:
     """Return whether a folder holds a run and nothing else."""
-    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE}
+    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS}
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False

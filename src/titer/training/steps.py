@@ -24,8 +24,7 @@ class Stepper:
             # A recorded graph reads the learning rate from this tensor, so it can change later.
             lr=torch.tensor(config.learning_rate, device=model.device) if on_gpu else config.learning_rate,
             weight_decay=config.weight_decay,
-            fused=on_gpu,
-            foreach=not on_gpu,
+            fused=True,
             capturable=on_gpu,
         )
         self.learning_rate = config.learning_rate

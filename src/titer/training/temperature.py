@@ -5,10 +5,11 @@ import torch
 
 from titer.data.dataset import Dataset
 from titer.evaluation.batching import default_batch_size
-from titer.evaluation.calibration import judge, mask_others, top_probability
+from titer.evaluation.calibration import TopAnswers
 from titer.evaluation.task import EvaluationTask
 from titer.graph.filters import TrueAnswers
 from titer.models.base import Model, evaluating
+from titer.models.scores import ScoreBlock
 
 COARSE, FINE = 4, 60
 """Temperatures per decade: those tried first, and those tried around the best of them."""
@@ -42,12 +43,14 @@ def fit_temperature(
 
     def best(temperatures: list[float]) -> float:
         errors = torch.zeros(len(temperatures), dtype=torch.float64)
-        for rows, batch in queries.batches_in_time(default_batch_size(model.device)):
+        for rows, batch in queries.batches_in_time(default_batch_size(model)):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
-            logits = mask_others(model.logits(model.score(batch, task.history)), true_answers.others(batch, answer))
-            correct = judge(logits, answer, 1.0).correct.double()
-            for place, temperature in enumerate(temperatures):
-                errors[place] += (top_probability(logits, temperature) - correct).square().sum().cpu()
+            scores = model.scores(batch, task.history)
+            top = TopAnswers(scores, true_answers.others(batch, answer))
+            for block in scores.blocks():
+                top.add(ScoreBlock(block.start, model.logits(block.values)), *temperatures)
+            correct = top.confidence(answer).correct.double()
+            errors += (top.probabilities() - correct).square().sum(dim=1).cpu()
         return temperatures[int(errors.argmin())]
 
     with evaluating(model):

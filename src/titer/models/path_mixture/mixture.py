@@ -5,54 +5,68 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from titer.graph.count_features import NUM_FEATURES, features, no_features
-from titer.graph.pair_index import Series
 from titer.models.base import UNREACHED
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.direct import Direct
+from titer.models.path_mixture.loss import prior_matrix
 from titer.models.path_mixture.names import Names
-from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, Direct, Paths, ThreeHopsSame, TwoHops, TwoHopsSame
-from titer.models.path_mixture.prior import Prior, PriorOutput
+from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, GroupedPaths, Paths, ThreeHopsSame, TwoHops, TwoHopsSame
+from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.relation_embedding import RelationEmbedding
+from titer.models.path_mixture.reached import Reached
+from titer.models.path_mixture.trust import PairInputs, Trust
 
-NUM_KINDS = 4
-SMALL = 1e-3
-"""Added to a sum of weights before its logarithm is used as a feature."""
 TINY = 1e-9
 """Added to a sum of weights before its logarithm is used as a weight."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The weight of every answer, and its parts."""
+    """The weights of answers: the prior of every candidate, and the weights along paths of those that paths reach."""
 
-    prior: Tensor  # (queries, entities) π, a logarithm
-    trust: Tensor  # (queries, entities) φ, a logarithm; 0 where no path leads
-    paths: Tensor  # (queries, entities) the total weight of all paths
-    longer: tuple[Paths, ...]  # the paths of two and more hops; those of one hop are not stored one by one
-
-    def log_probability(self) -> Tensor:
-        """Return log P(o | s, r, t). (queries, entities)"""
-        return torch.log_softmax(torch.logaddexp(self.prior, self.along_paths), dim=1)
+    parts: PriorParts
+    matrix: Tensor | None  # (queries, known + 1) π of all candidates; None if it is computed in blocks
+    prior: Tensor  # (reached,) π of each reached answer
+    row: Tensor  # (reached,) the query of each reached answer
+    column: Tensor  # (reached,) the column of the answer
+    at: Tensor  # (reached,) its position in the flattened prior
+    paths: Tensor  # (reached,) the total weight of all paths
+    along: Tensor  # (reached,) log of e^φ Σ w, bounded from above
+    longer: tuple[Paths | GroupedPaths, ...]  # the paths of two and more hops
 
     @property
-    def along_paths(self) -> Tensor:
-        """Log of e^φ Σ w, bounded from above. (queries, entities)"""
-        bounded = (torch.log(self.paths + TINY) + self.trust).clamp(max=MAX_LOG_WEIGHT)
-        return torch.where(self.paths > 0, bounded, UNREACHED)
+    def entities(self) -> EntityStates:
+        """The candidates: a column for each entity with a past fact, and a last one for all others."""
+        return self.parts.entities
 
+    def parts_of(self, batch: QueryBatch, answer: int) -> tuple[float, float, float]:
+        """Return π, the log of e^φ Σ w, and Σ w of one answer to the first query."""
+        column = self.entities.row(batch, torch.tensor([answer], device=self.column.device))
+        pair = ((self.column == column) & (self.row == 0)).nonzero()[:, 0]
+        prior = float(self._prior(int(column), int(column) + 1)[0, 0])
+        # No path leads to an entity without a past fact.
+        if len(pair) == 0:
+            return prior, UNREACHED, 0.0
+        return prior, float(self.along[pair]), float(self.paths[pair])
 
-@dataclass(frozen=True)
-class DirectFacts:
-    """The past facts of the subjects by series: the input of ``Direct``, and the resulting weights."""
+    def log_weights(self, start: int, end: int) -> Tensor:
+        """Return log(e^π + e^φ Σ w) of some columns. (queries, end - start)"""
+        block = self._prior(start, end)
+        combined = torch.logaddexp(self.prior, self.along)
+        inside = ((self.column >= start) & (self.column < end)).nonzero()[:, 0]
+        if len(inside) == len(self.column):
+            index = self.row * (end - start) + self.column - start
+        else:
+            index = self.row.index_select(0, inside) * (end - start) + self.column.index_select(0, inside) - start
+            combined = combined.index_select(0, inside)
+        block.view(-1).index_copy_(0, index, combined)
+        return block
 
-    series: Series
-    counts: Tensor  # (series, horizons) decayed counts at the time of the queries
-    weight: Tensor  # (series,)
-
-    def pair(self, batch: QueryBatch) -> Tensor:
-        """Return the position of each series' (query, answer) among all pairs. (series,)"""
-        return self.series.row * batch.num_entities + self.series.object
+    def _prior(self, start: int, end: int) -> Tensor:
+        """Return a new tensor with π of some columns. (queries, end - start)"""
+        if self.matrix is None:
+            return self.parts.block(start, end)
+        return self.matrix[:, start:end].clone(memory_format=torch.contiguous_format)
 
 
 class Mixture(nn.Module):
@@ -81,111 +95,33 @@ class Mixture(nn.Module):
 
     def forward(self, batch: QueryBatch, trained: Tensor) -> Weights:
         """Return the weights of all answers to queries of one time step."""
-        prior = self.prior(batch, trained)
-        direct = self._direct(batch)
-        pair = direct.pair(batch)
-        num_pairs = len(batch) * batch.num_entities
+        parts = self.prior(batch, trained)
+        facts = batch.past_facts
         longer = tuple(kind(batch) for kind in self.longer)
-        # The total weight of each kind of path for each pair (query, answer).
-        sums = [torch.zeros(num_pairs, device=pair.device).index_add(0, pair, direct.weight)]
-        sums += [paths.total(len(batch), batch.num_entities) for paths in longer]
-        total = torch.stack(sums).sum(dim=0)
-        trust = torch.zeros_like(total)
-        if self.trust is not None:
-            reached = (total.detach() > 0).index_fill(0, pair, True).nonzero()[:, 0]
-            trust = trust.index_put((reached,), self.trust(batch, reached, prior=prior, direct=direct, sums=sums))
-        shape = (len(batch), batch.num_entities)
-        return Weights(prior.prior, trust.view(shape), total.view(shape), longer)
-
-    def _direct(self, batch: QueryBatch) -> DirectFacts:
-        series = batch.pair_index.series_before(batch.subject, batch.elapsed)
-        counts = batch.pair_index.series.counts_at(series.event, batch.elapsed)
-        weight = torch.zeros_like(counts[:, 0]) if self.direct is None else self.direct(batch, series, counts)
-        return DirectFacts(series, counts, weight)
-
-
-class Trust(nn.Module):
-    """φ: a learned factor for the paths to an answer, computed from all past facts of the pair (s, o).
-
-    All paths to an answer share one factor, so the share of each path in their sum does not depend on it.
-    """
-
-    def __init__(self, num_relations: int, config: PathMixtureConfig):
-        super().__init__()
-        self.dim = config.relation_dim
-        self.query = RelationEmbedding(num_relations, config.relation_dim, deviation=0.3)
-        self.past = RelationEmbedding(num_relations, config.relation_dim, deviation=0.3)
-        self.gate = nn.Linear(NUM_FEATURES, config.relation_dim)
-        self.prior_share = nn.Parameter(torch.zeros(()))
-        inputs = 1 + NUM_KINDS + 3 * NUM_FEATURES + 3 + 2 * config.relation_dim
-        self.network = nn.Sequential(
-            nn.Linear(inputs, 2 * config.hidden_dim),
-            nn.ReLU(),
-            nn.Dropout(config.dropout / 2),
-            nn.Linear(2 * config.hidden_dim, config.hidden_dim),
-            nn.ReLU(),
-            nn.Linear(config.hidden_dim, 1),
+        reached = Reached(len(batch), batch.num_entities, [facts.ends, *(paths.ends for paths in longer)])
+        fact_slots = reached.slots[0]
+        weight = (
+            self.direct(batch, facts) if self.direct is not None else torch.zeros_like(facts.query, dtype=torch.float)
         )
+        direct = torch.zeros(len(reached), device=weight.device)
+        direct = direct.index_add(0, fact_slots.index_select(0, facts.series_end), weight)
+        kinds = [direct]
+        kinds += [paths.total(slots, len(reached)) for paths, slots in zip(longer, reached.slots[1:], strict=True)]
+        total = torch.stack(kinds).sum(dim=0)
 
-    def forward(
-        self, batch: QueryBatch, reached: Tensor, *, prior: PriorOutput, direct: DirectFacts, sums: list[Tensor]
-    ) -> Tensor:
-        """Return φ of some pairs of query and answer.
-
-        Args:
-            batch: The queries.
-            reached: The pairs, as row of the query * number of entities + answer. Shape ``(reached,)``.
-            prior: The prior of all pairs.
-            direct: The past facts of the subjects; all of their pairs are among the reached.
-            sums: The total weight of each kind of path for all pairs. Shape ``(queries * entities,)`` each.
-
-        Returns:
-            Shape ``(reached,)``.
-        """
-        row, answer = reached // batch.num_entities, reached % batch.num_entities
-        position = torch.zeros(len(batch) * batch.num_entities, dtype=torch.int64, device=reached.device)
-        position[reached] = torch.arange(len(reached), device=reached.device)
-        log_prior = prior.prior.reshape(-1).index_select(0, reached)
-        kinds = [_log(total.index_select(0, reached)) for total in sums]
-        # Kinds of paths that are switched off have no weight.
-        kinds += [_log(torch.zeros_like(log_prior))] * (NUM_KINDS - len(sums))
-        inputs = [
-            *self._pair_features(batch, direct, position[direct.pair(batch)], len(reached)),
-            *kinds,
-            prior.subject_activity[row],
-            log_prior[:, None] / 5,
-            prior.frequency.reshape(-1).index_select(0, reached)[:, None] / 5,
-            prior.activity[answer][:, 3:4],
-            self.query(batch.relation).index_select(0, row),
-        ]
-        return self.network(torch.cat(inputs, dim=1))[:, 0] + self.prior_share * log_prior
-
-    def _pair_features(self, batch: QueryBatch, direct: DirectFacts, pair: Tensor, num_pairs: int) -> list[Tensor]:
-        """Return features of the past facts between subject and answer: of the query's relation, and of all.
-
-        ``pair`` is the pair that each series belongs to. Each feature is (pairs, size).
-        """
-        series, counts, series_counts = direct.series, direct.counts, batch.pair_index.series
-        age, number = series_counts.age_at(series.event, batch.elapsed), series_counts.number[series.event]
-        each = features(counts, number, age)
-        same = (series.relation == batch.relation[series.row]).nonzero()[:, 0]
-        nothing = no_features(counts.device)
-
-        same_features = nothing.repeat(num_pairs, 1)
-        same_features[pair[same]] = each[same]
-        same_weight = torch.zeros(num_pairs, device=counts.device)
-        same_weight = same_weight.index_add(0, pair[same], direct.weight.index_select(0, same))
-
-        total = torch.zeros(num_pairs, counts.shape[1], device=counts.device).index_add(0, pair, counts)
-        total_number = torch.zeros(num_pairs, device=counts.device).index_add(0, pair, number)
-        min_age = torch.full((num_pairs,), batch.elapsed + 1, device=age.device).scatter_reduce(0, pair, age, "amin")
-        has_facts = torch.zeros(num_pairs, dtype=torch.bool, device=age.device).index_fill(0, pair, True)
-        all_features = torch.where(has_facts[:, None], features(total, total_number, min_age), nothing)
-
-        relations = torch.zeros(num_pairs, self.dim, device=counts.device)
-        relations = relations.index_add(0, pair, self.past(series.relation) * self.gate(each))
-        return [_log(same_weight), same_features, all_features, relations / 3]
-
-
-def _log(total: Tensor) -> Tensor:
-    return torch.log(total + SMALL)[:, None] / 3
+        entities, relation = parts.entities, batch.relations.place
+        column = entities.row(batch, reached.answer)
+        at = reached.row * (entities.num_known + 1) + column
+        if isinstance(parts.frequency, Tensor):
+            matrix, prior = prior_matrix(parts.frequency, relation, parts.query, entities.as_answer, at)
+            of_relation = relation.index_select(0, reached.row) * (entities.num_known + 1) + column
+            frequency = parts.frequency.view(-1).index_select(0, of_relation)
+        else:
+            matrix, (prior, frequency) = None, parts.at(reached.row, column)
+        log_total = torch.log(total + TINY)
+        if self.trust is not None:
+            inputs = PairInputs(kinds, prior, frequency, entities.activity[:, 3].index_select(0, column))
+            known = (facts, fact_slots, weight, parts.subject_activity)
+            log_total = log_total + self.trust(batch, reached, inputs, *known)
+        along = torch.where(total > 0, log_total.clamp(max=MAX_LOG_WEIGHT), UNREACHED)
+        return Weights(parts, matrix, prior, reached.row, column, at, total, along, longer)

@@ -12,18 +12,21 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import UNREACHED, StepResult
+from titer.models.base import StepResult
 from titer.models.common.other_answers import OtherAnswers
 from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import Edge, Evidence
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.loss import Targets, cross_entropy
 from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.paths import Paths
+from titer.models.path_mixture.prior import EntityStates
 from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.scores import MixtureScores
 from titer.models.registry import register
+from titer.models.scores import Scores
 
-MIN_LOG_PROBABILITY = -30.0
 PRIOR = "frequency of the answer, and its fit to the subject by embeddings and latest facts; not along a path"
 """Note of the evidence for the weight of the prior, which reads past facts too."""
 FREQUENCY = "frequency and activity of the answer; not along a path"
@@ -74,6 +77,8 @@ class PathMixture(TracksTrainedEntities):
         "clip_gradient": 5.0,
     }
     batch_by_time = True
+    # Queries of one time step share neighbours and past facts, which are looked up once for a batch.
+    scoring_batch_sizes: ClassVar = {"cpu": 512, "cuda": 1024}
     config: PathMixtureConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PathMixtureConfig | None = None):
@@ -98,24 +103,34 @@ class PathMixture(TracksTrainedEntities):
         loss = answers.new_zeros((), dtype=torch.float32)
         for rows, batch in self._by_time(queries, history):
             for member in self._weights(batch):
-                loss = loss + self._losses(member.log_probability(), queries[rows], answers[rows]).sum()
+                targets = self._targets(member.entities, batch, queries[rows], answers[rows])
+                assert member.matrix is not None
+                loss = loss + cross_entropy(member.matrix, member.at, member.along, targets).sum()
         return StepResult(loss / len(queries))
 
-    def _losses(self, log_probability: Tensor, queries: Queries, answers: Tensor) -> Tensor:
-        """Return the cross-entropy with smoothed labels, with other true answers excluded. (queries,)"""
-        excluded = log_probability.new_tensor(UNREACHED)
-        log_probability = log_probability.index_put(self._others(queries, answers), excluded).log_softmax(dim=1)
-        smoothing = self.config.label_smoothing
-        of_answer = log_probability.gather(1, answers[:, None])[:, 0]
-        of_all = log_probability.clamp(min=MIN_LOG_PROBABILITY).mean(dim=1)
-        return -(1 - smoothing) * of_answer - smoothing * of_all
+    def _targets(self, entities: EntityStates, batch: QueryBatch, queries: Queries, answers: Tensor) -> Targets:
+        """Return the positions of the true answers, and of the other true answers that the loss excludes."""
+        row, other = self._others(queries, answers)
+        column = entities.row(batch, other)
+        known = column < entities.num_known
+        unknown = torch.zeros(len(queries), device=answers.device).index_add_(0, row, (~known).float())
+        return Targets(
+            answer=entities.row(batch, answers),
+            excluded=(row * (entities.num_known + 1) + column)[known],
+            num_rest=batch.num_entities - entities.num_known - unknown,
+            num_excluded_rest=unknown,
+            num_entities=batch.num_entities,
+            smoothing=self.config.label_smoothing,
+        )
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """Return log P of every entity. (queries, num_entities)"""
-        scores = torch.empty(len(queries), history.vocabulary.num_entities, device=queries.subject.device)
-        for rows, batch in self._by_time(queries, history):
-            scores[rows] = self._log_probability(self._weights(batch))
-        return scores
+        return self.scores(queries, history).dense()
+
+    def scores(self, queries: Queries, history: History) -> Scores:
+        """Return log P of every entity."""
+        groups = [(rows, batch, self._weights(batch)) for rows, batch in self._by_time(queries, history)]
+        return MixtureScores(len(queries), groups, history, self.vocabulary.num_entities)
 
     def _weights(self, batch: QueryBatch) -> list[Weights]:
         """Return the weights of each member."""
@@ -129,12 +144,6 @@ class PathMixture(TracksTrainedEntities):
         return self._explained(self, batch.history, lambda: self._weights(batch), *key)
 
     @staticmethod
-    def _log_probability(weights: list[Weights]) -> Tensor:
-        """Return the logarithm of the mean of the members' probabilities. (queries, entities)"""
-        each = torch.stack([member.log_probability() for member in weights])
-        return torch.logsumexp(each, dim=0) - math.log(len(weights))
-
-    @staticmethod
     def _by_time(queries: Queries, history: History) -> Iterator[tuple[Tensor, QueryBatch]]:
         """Yield the rows of the queries of each time step, and the queries as a batch."""
         for rows, time in queries.by_time():
@@ -146,20 +155,19 @@ class PathMixture(TracksTrainedEntities):
         The shares of all evidence sum to 1. With several members, the weights are those of their mean probability,
         before the temperature is applied.
         """
-        (_, batch), *_ = self._by_time(query, history)
+        ((rows, batch),) = self._by_time(query, history)
         weights = self._weights_of_one(batch)
-        log_probability = self._log_probability(weights)[0, answer]
+        scores = MixtureScores(1, [(rows, batch, weights)], history, self.vocabulary.num_entities)
         shares: dict[tuple[Edge, ...], float] = {}
-        for mixture, member in zip(self.mixtures, weights, strict=True):
+        for mixture, member, mass in zip(self.mixtures, weights, scores.member_shares(answer), strict=True):
             assert isinstance(mixture, Mixture)
             # P = (e^π + e^φ Σ w) / Z for each member, and the forecast is their mean.
-            mass = (member.log_probability()[0, answer] - log_probability).exp() / len(weights)
-            prior, along = torch.stack([member.prior[0, answer], member.along_paths[0, answer]]).softmax(dim=0)
-            shares[()] = shares.get((), 0.0) + float(mass * prior)
-            # Divided as Python floats, in double precision: the weights of paths may be very small.
-            total = float(member.paths[0, answer])
-            each = float(mass * along) / total if total > 0 else 0.0
-            for paths in (*self._direct(mixture, batch, answer), *member.longer):
+            prior, along, total = member.parts_of(batch, answer)
+            of_prior = 1 / (1 + math.exp(min(along - prior, 700.0)))
+            shares[()] = shares.get((), 0.0) + mass * of_prior
+            each = mass * (1 - of_prior) / total if total > 0 else 0.0
+            listed = [paths.listed(batch.num_entities) for paths in member.longer]
+            for paths in (*self._direct(mixture, batch, answer), *listed):
                 for path, weight in _to(answer, paths, batch):
                     shares[path] = shares.get(path, 0.0) + weight * each
         note = PRIOR if self.config.prior else FREQUENCY

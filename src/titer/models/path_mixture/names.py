@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from titer.data.vocabulary import Vocabulary
+from titer.graph.ragged import spread
+from titer.models.path_mixture.bags import sum_rows
 
 BUCKETS = 8192
 """Number of rows of the table. A word's row is its hash, so that words of names added after training have one too."""
@@ -38,7 +40,7 @@ class Names(nn.Module):
         super().__init__()
         self.words = nn.Parameter(0.1 * torch.randn(BUCKETS, dim))
         self.register_buffer("learned", torch.ones(BUCKETS, dtype=torch.bool))
-        self._parts: tuple[Vocabulary, list[tuple[Tensor, Tensor]]] | None = None
+        self._parts: tuple[Vocabulary, Tensor, Tensor, Tensor] | None = None
 
     def learn_from(self, names: Iterable[str]) -> None:
         """Record which rows occur in the names of training."""
@@ -46,25 +48,35 @@ class Names(nn.Module):
         for name in names:
             self.learned[_rows(words_of(name)) + _rows(phrases_of(name))] = True
 
-    def forward(self, vocabulary: Vocabulary) -> Tensor:
-        """Return the embeddings of the names of all entities. (entities, dim)"""
+    def forward(self, vocabulary: Vocabulary, entities: Tensor) -> Tensor:
+        """Return the embeddings of the names of some entities. (entities, dim)"""
         if self._parts is None or self._parts[0] is not vocabulary:
-            parts = [[_rows(part(name)) for name in vocabulary.entities] for part in (words_of, phrases_of)]
             # Inference tensors could not be used in a later training step.
             with torch.inference_mode(False):
-                self._parts = vocabulary, [self._concatenated(rows) for rows in parts]
-        words = self.words * self.learned[:, None]
-        words_mean, phrases_mean = (
-            functional.embedding_bag(rows, words, start, mode="mean") for rows, start in self._parts[1]
-        )
-        return words_mean + phrases_mean
+                self._parts = vocabulary, *self._concatenated(vocabulary.entities)
+        _, rows, share, start = self._parts
+        first, end = start.index_select(0, entities), start.index_select(0, entities + 1)
+        _, place = spread(first, end)
+        words = rows.index_select(0, place)
+        weight = share.index_select(0, place) * self.learned.index_select(0, words)
+        length = end - first
+        return sum_rows(self.words, words, length.cumsum(0) - length, weight)
 
-    def _concatenated(self, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
-        """Return the rows of all names, concatenated, and the position at which each name begins."""
-        flat = torch.tensor([row for each in rows for row in each], dtype=torch.int64)
-        end = torch.tensor([len(each) for each in rows], dtype=torch.int64).cumsum(0)
-        start = functional.pad(end, (1, 0))[:-1]
-        return flat.to(self.words.device), start.to(self.words.device)
+    def _concatenated(self, names: list[str]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the rows of all names, concatenated, their shares, and the position at which each name begins."""
+        rows, shares, ends = list[int](), list[float](), list[int]()
+        for name in names:
+            for part in (_rows(words_of(name)), _rows(phrases_of(name))):
+                rows += part
+                shares += [1 / max(len(part), 1)] * len(part)
+            ends.append(len(rows))
+        start = functional.pad(torch.tensor(ends, dtype=torch.int64), (1, 0))
+        device = self.words.device
+        return (
+            torch.tensor(rows, dtype=torch.int64, device=device),
+            torch.tensor(shares, device=device),
+            start.to(device),
+        )
 
 
 def _rows(words: list[str]) -> list[int]:

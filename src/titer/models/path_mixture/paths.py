@@ -1,14 +1,15 @@
-"""The kinds of paths from a subject to answers, and the weight of a path of each kind."""
+"""The kinds of paths of several hops from a subject to answers, and the weight of a path of each kind."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from titer.graph.decayed_counts import HORIZONS, decay
-from titer.graph.pair_index import Series
+from titer.graph.ragged import spread
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.query_batch import Hop, QueryBatch
+from titer.models.path_mixture.query_batch import Distinct, Hop, QueryBatch
+from titer.models.path_mixture.reached import Ends
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 NUM_KNOTS = 12
@@ -29,63 +30,36 @@ class Paths:
         """The entity at which each path ends. (paths,)"""
         return self.hops[-1].object
 
-    def total(self, num_queries: int, num_entities: int) -> Tensor:
-        """Return the total weight of the paths to each answer. (queries * entities,)"""
-        sums = torch.zeros(num_queries * num_entities, device=self.weight.device)
-        return sums.index_add(0, self.row * num_entities + self.answer, self.weight)
+    @property
+    def ends(self) -> Ends:
+        """The query and the answer of each path."""
+        return Ends(self.row, self.answer)
+
+    def listed(self, num_entities: int) -> "Paths":
+        """Return the paths one by one, as they are."""
+        return self
+
+    def total(self, slots: Tensor, num_reached: int) -> Tensor:
+        """Return the total weight of the paths to each reached answer, given that of each path. (reached,)"""
+        return torch.zeros(num_reached, device=self.weight.device).index_add(0, slots, self.weight)
 
 
-def of_age(heights: Tensor, age: Tensor) -> Tensor:
-    """Evaluate functions of log Δt that are linear between knots, given their heights at the knots. (paths,)"""
+def of_age(heights: Tensor, row: Tensor, age: Tensor) -> Tensor:
+    """Evaluate functions of log Δt that are linear between knots.
+
+    Args:
+        heights: The values of each function at the knots. Shape ``(functions, NUM_KNOTS)``.
+        row: The function to evaluate. Shape ``(paths,)``.
+        age: Δt. Shape ``(paths,)``.
+
+    Returns:
+        Shape ``(paths,)``.
+    """
     place = torch.log2(age.clamp(min=1).float()) * KNOTS_PER_DOUBLING
     left = place.floor().clamp(max=NUM_KNOTS - 2)
     share = (place - left).clamp(max=1)
-    left = left.long()[:, None]
-    return heights.gather(1, left)[:, 0] * (1 - share) + heights.gather(1, left + 1)[:, 0] * share
-
-
-class Direct(nn.Module):
-    r"""Paths of one hop: all past facts (s, r', o, t') between the subject and the answer, of any age.
-
-    .. math::
-        w = e^{W_{r r'} + [r' = r]\,\sigma} \sum_h e^{a_{rh} + b_{r'h} + [r' = r]\,c_h} \, e^{-(\Delta t - 1)/\tau_h}
-
-    The sum over a series (s, r', o, ·) takes one look-up, because decayed counts are stored (see ``DecayedCounts``).
-    """
-
-    def __init__(self, num_relations: int):
-        super().__init__()
-        self.pair = RelationEmbedding(num_relations, num_relations)
-        self.same = nn.Parameter(torch.tensor(2.0))
-        self.query = RelationEmbedding(num_relations, len(HORIZONS), value=-2.0)
-        self.past = RelationEmbedding(num_relations, len(HORIZONS))
-        self.same_at = nn.Parameter(torch.zeros(len(HORIZONS)))
-
-    def coefficients(self, query: Tensor, past: Tensor) -> Tensor:
-        """Return the weight of each horizon, for pairs of a query's and a past relation. (pairs, horizons)"""
-        is_same = (query == past)[:, None]
-        pair = self.pair.weight.view(-1).index_select(0, query * self.pair.num_embeddings + past)
-        log_weight = pair[:, None] + is_same * self.same
-        log_kernel = self.query(query) + self.past(past) + is_same * self.same_at
-        return torch.exp(log_weight.clamp(max=10) + log_kernel.clamp(max=10))
-
-    def forward(self, batch: QueryBatch, series: Series, counts: Tensor) -> Tensor:
-        """Return the weight of every series: the sum over its facts. (series,)"""
-        return (self.coefficients(batch.relation[series.row], series.relation) * counts).sum(dim=1)
-
-    def paths(self, query: Tensor, past: Tensor, age: Tensor, answer: int) -> Paths:
-        """Return the facts between one query's subject and an answer as paths of a single hop.
-
-        Args:
-            query: Relation of the query. Shape ``(1,)``.
-            past: Relations of the facts. Shape ``(facts,)``.
-            age: Ages of the facts. Shape ``(facts,)``.
-            answer: The answer.
-        """
-        horizons = torch.tensor(HORIZONS, device=age.device)
-        weight = (self.coefficients(query.expand(len(past)), past) * decay(age, horizons)).sum(dim=1)
-        hop = Hop(past, torch.full_like(past, answer), age)
-        return Paths(torch.zeros_like(past), (hop,), weight)
+    index, flat = row * NUM_KNOTS + left.long(), heights.reshape(-1)
+    return flat.index_select(0, index) * (1 - share) + flat.index_select(0, index + 1) * share
 
 
 class TwoHops(nn.Module):
@@ -107,22 +81,95 @@ class TwoHops(nn.Module):
             RelationEmbedding(num_relations, NUM_KNOTS) for _ in range(3)
         )
 
-    def forward(self, batch: QueryBatch) -> Paths:
-        """Return all such paths."""
+    def forward(self, batch: QueryBatch) -> "GroupedPaths":
+        """Return all such paths, grouped by their first hop."""
         row, first = batch.first_hops(self.limits[0])
-        relation = batch.relation[row]
-        factor = self.query(relation) * self.first(first.relation)
-        log_weight = self.query_bias(relation)[:, 0] + self.first_bias(first.relation)[:, 0]
-        log_weight = log_weight + of_age(self.query_age(relation) + self.first_age(first.relation), first.age)
+        relation = batch.relation.index_select(0, row)
+        kinds = Distinct.of(relation * self.query.num_embeddings + first.relation)
+        query, past = kinds.values // self.query.num_embeddings, kinds.values % self.query.num_embeddings
+        # There are few pairs (r, r₁), so what depends on relations alone is a small table.
+        table = (self.query(query) * self.first(past)) @ self.second.weight.T
+        table = table + (self.query_bias(query) + self.first_bias(past) + self.second_bias.weight.T)
+        log_first = of_age(self.query_age(query) + self.first_age(past), kinds.place, first.age)
 
-        before, second = batch.hops_from(first.object, self.limits[1])
-        onward = _positions(second.object != batch.subject[row][before])  # do not return to the subject
-        before, second = before[onward], second[onward]
-        interaction = factor.index_select(0, before) * self.second(second.relation)
-        log_weight = log_weight.index_select(0, before) + interaction.sum(dim=1)
-        log_weight = log_weight + self.second_bias(second.relation)[:, 0]
-        log_weight = log_weight + of_age(self.second_age(second.relation), second.age)
-        return Paths(row[before], (first[before], second), _weight(log_weight))
+        neighbours, edges = batch.neighbours(*self.limits)
+        relation = torch.where(edges.mask, edges.relation, 0)
+        age = (batch.time - edges.time).reshape(-1)
+        log_second = of_age(self.second_age.weight, relation.view(-1), age).view(relation.shape)
+        return GroupedPaths(
+            row, batch.subject.index_select(0, row), first, kinds.place, neighbours.place, relation, edges.object,
+            batch.time - edges.time, table, log_first, log_second,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GroupedPaths:
+    """Paths of two hops: every first hop with the latest edges of the entity that it leads to, padded."""
+
+    row: Tensor  # (first,) the query
+    subject: Tensor  # (first,)
+    first: Hop
+    kind: Tensor  # (first,) row of the table
+    neighbour: Tensor  # (first,) the group of second hops
+    relation: Tensor  # (neighbours, edges) of the second hop
+    object: Tensor  # (neighbours, edges) the answer; the padding entity where there is no edge
+    age: Tensor  # (neighbours, edges)
+    table: Tensor  # (kinds, relations) the part of log w that depends on the relations
+    log_first: Tensor  # (first,) the part that depends on the first age
+    log_second: Tensor  # (neighbours, edges) the part that depends on the second age
+
+    @property
+    def ends(self) -> Ends:
+        """The query and the answer of each path; paths that return to the subject do not count."""
+        return Ends(self.row, self.object, group=self.neighbour, except_for=self.subject)
+
+    def total(self, slots: Tensor, num_reached: int) -> Tensor:
+        """Return the total weight of the paths to each reached answer, given that of each path. (reached,)"""
+        index = (self.kind, self.neighbour, self.relation, slots)
+        return _GroupedTotal.apply(self.table, self.log_first, self.log_second, *index, num_reached)  # type: ignore
+
+    def listed(self, num_entities: int) -> Paths:
+        """Return the paths one by one."""
+        object = self.object.index_select(0, self.neighbour)
+        path = ((object < num_entities) & (object != self.subject[:, None])).view(-1).nonzero()[:, 0]
+        before = path // object.shape[1]
+        edge = self.neighbour.index_select(0, before) * object.shape[1] + path % object.shape[1]
+        second = Hop(*(column.reshape(-1).index_select(0, edge) for column in (self.relation, self.object, self.age)))
+        kind = self.kind.index_select(0, before) * self.table.shape[1] + second.relation
+        log_weight = self.table.reshape(-1).index_select(0, kind) + self.log_first.index_select(0, before)
+        log_weight = log_weight + self.log_second.reshape(-1).index_select(0, edge)
+        return Paths(self.row.index_select(0, before), (self.first[before], second), _weight(log_weight))
+
+
+class _GroupedTotal(torch.autograd.Function):
+    """The sums of the weights of grouped paths, without a list of the paths."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, log_first: Tensor, log_second: Tensor, kind: Tensor, neighbour: Tensor,
+        relation: Tensor, slots: Tensor, num_slots: int,
+    ) -> Tensor:  # fmt: skip
+        index = relation.int().index_select(0, neighbour) + (kind * table.shape[1]).int()[:, None]
+        weight = log_second.index_select(0, neighbour)
+        weight += table.reshape(-1).index_select(0, index.view(-1)).view(weight.shape)
+        weight += log_first[:, None]
+        weight.clamp_(max=MAX_LOG_WEIGHT).exp_()
+        ctx.save_for_backward(weight, index, neighbour, slots)
+        ctx.shapes = table.shape, log_second.shape
+        return torch.zeros(num_slots + 1, device=table.device).index_add_(0, slots.view(-1), weight.view(-1))[:-1]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        weight, index, neighbour, slots = ctx.saved_tensors
+        # Paths that do not count have the slot after the last, which has no gradient.
+        by_slot = nn.functional.pad(gradients[0], (0, 1))
+        gradient = by_slot.index_select(0, slots.view(-1)).view(weight.shape)
+        gradient *= weight
+        gradient.masked_fill_(weight >= _MAX_WEIGHT, 0.0)
+        table = torch.zeros(ctx.shapes[0], device=weight.device)
+        table.view(-1).index_add_(0, index.view(-1), gradient.view(-1))
+        second = torch.zeros(ctx.shapes[1], device=weight.device).index_add_(0, neighbour, gradient)
+        return table, gradient.sum(dim=1), second, None, None, None, None, None
 
 
 class TwoHopsSame(nn.Module):
@@ -145,16 +192,28 @@ class TwoHopsSame(nn.Module):
     def forward(self, batch: QueryBatch) -> Paths:
         """Return all such paths."""
         row, first = batch.first_hops(self.limits[0])
-        relation = batch.relation[row]
-        log_weight = self.bias(relation)[:, 0] + (self.query(relation) * self.first(first.relation)).sum(dim=1)
-        log_weight = log_weight + of_age(self.query_age(relation) + self.first_age(first.relation), first.age)
+        relation = batch.relation.index_select(0, row)
+        # Several first hops share their neighbour and the relation of their query, and so their second hops.
+        num_relations = self.bias.num_embeddings
+        goals = Distinct.of(first.object * num_relations + relation)
+        found, second, number = batch.answer_hops(
+            goals.values // num_relations, goals.values % num_relations, self.limits[1]
+        )
+        group = torch.arange(len(goals.values), device=found.device)
+        start, end = torch.searchsorted(found, group), torch.searchsorted(found, group, right=True)
+        before, hop = spread(start.index_select(0, goals.place), end.index_select(0, goals.place))
+        onward = second.object.index_select(0, hop) != batch.subject.index_select(0, row).index_select(0, before)
+        onward = _positions(onward)
+        before, hop = before.index_select(0, onward), hop.index_select(0, onward)
 
-        before, second, number = batch.answer_hops(first.object, relation, self.limits[1])
-        onward = _positions(second.object != batch.subject[row][before])
-        before, second, number = before[onward], second[onward], number[onward]
-        log_weight = log_weight.index_select(0, before) + of_age(self.second_age(second.relation), second.age)
-        log_weight = log_weight + self.number * torch.log(number)
-        return Paths(row[before], (first[before], second), _weight(log_weight))
+        kinds = Distinct.of(relation * num_relations + first.relation)
+        query, past = kinds.values // num_relations, kinds.values % num_relations
+        of_kind = self.bias(query)[:, 0] + (self.query(query) * self.first(past)).sum(dim=1)
+        log_first = of_kind.index_select(0, kinds.place)
+        log_first = log_first + of_age(self.query_age(query) + self.first_age(past), kinds.place, first.age)
+        log_second = of_age(self.second_age.weight, second.relation, second.age) + self.number * torch.log(number)
+        log_weight = log_first.index_select(0, before) + log_second.index_select(0, hop)
+        return Paths(row.index_select(0, before), (first[before], second[hop]), _weight(log_weight))
 
 
 class ThreeHopsSame(nn.Module):
@@ -175,22 +234,30 @@ class ThreeHopsSame(nn.Module):
         """Return all such paths."""
         inverse = batch.history.vocabulary.inverse
         row, first, _ = batch.answer_hops(batch.subject, batch.relation, self.limit)
-        relation = batch.relation[row]
-        log_weight = self.bias(relation)[:, 0] + of_age(self.ages[0](relation), first.age)
+        relation = batch.relation.index_select(0, row)
+        log_weight = self.bias(relation)[:, 0] + self._of_age(0, relation, first.age)
 
         before, second, _ = batch.answer_hops(first.object, inverse(relation), self.limit)
-        others = _positions(second.object != batch.subject[row][before])
-        before, second = before[others], second[others]
-        row, first = row[before], first[before]
-        relation = batch.relation[row]
-        log_weight = log_weight.index_select(0, before) + of_age(self.ages[1](relation), second.age)
+        others = _positions(second.object != batch.subject.index_select(0, row).index_select(0, before))
+        before, second = before.index_select(0, others), second[others]
+        row, first = row.index_select(0, before), first[before]
+        relation = batch.relation.index_select(0, row)
+        log_weight = log_weight.index_select(0, before) + self._of_age(1, relation, second.age)
 
         before, third, number = batch.answer_hops(second.object, relation, self.limit)
-        onward = _positions(third.object != first.object[before])
-        before, third, number = before[onward], third[onward], number[onward]
-        log_weight = log_weight.index_select(0, before) + of_age(self.ages[2](third.relation), third.age)
+        onward = _positions(third.object != first.object.index_select(0, before))
+        before, third, number = before.index_select(0, onward), third[onward], number.index_select(0, onward)
+        log_weight = log_weight.index_select(0, before) + self._of_age(2, third.relation, third.age)
         log_weight = log_weight + self.number * torch.log(number)
-        return Paths(row[before], (first[before], second[before], third), _weight(log_weight))
+        return Paths(row.index_select(0, before), (first[before], second[before], third), _weight(log_weight))
+
+    def _of_age(self, hop: int, relation: Tensor, age: Tensor) -> Tensor:
+        heights = self.ages[hop].weight
+        assert isinstance(heights, Tensor)
+        return of_age(heights, relation, age)
+
+
+_MAX_WEIGHT = float(torch.exp(torch.tensor(MAX_LOG_WEIGHT)))
 
 
 def _positions(mask: Tensor) -> Tensor:

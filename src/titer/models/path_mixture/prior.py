@@ -1,39 +1,80 @@
 """The prior: the weight of an answer apart from any path to it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from titer.graph.count_features import NUM_FEATURES, features_at, features_of
-from titer.models.base import UNREACHED
+from titer.graph.count_features import NUM_FEATURES, features_at, features_of, no_features
 from titer.models.common.weight_cache import WeightKeyedCache
+from titer.models.path_mixture.bags import sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.dropout import Dropout
+from titer.models.path_mixture.frequency_blocks import PAIRS_AT_ONCE, FrequencyBlocks
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
+MAX_WHOLE = 1 << 16
+"""Number of known entities up to which the priors of all of them are held in one matrix outside of training."""
+
 
 @dataclass(frozen=True)
 class EntityStates:
-    """What the prior computes for every entity at one time, independently of the queries."""
+    """What the prior computes for entities at one time, independently of the queries.
 
-    activity: Tensor  # (entities, NUM_FEATURES) features of all its past facts
-    has_past: Tensor  # (entities,) whether it has any past fact
-    embedding: Tensor | None  # (entities, dim) e
-    state: Tensor | None  # (entities, dim) h
-    as_answer: Tensor | None  # (entities, dim) e + V h
+    There is a row for each entity with a past fact, in the order of the first facts, and a last row for all others:
+    nothing is known about them, so they are all alike. (They have no past facts, and no embedding or name is used.)
+    """
+
+    num_known: int
+    activity: Tensor  # (known + 1, NUM_FEATURES) features of all past facts
+    embedding: Tensor  # (known + 1, dim) e; dim is 0 without embeddings
+    state: Tensor  # (known + 1, dim) h
+    as_answer: Tensor  # (known + 1, dim) e + V h
+    frequency: "KeptFrequency | None" = None  # not in training, where weights change at every step
+
+    def row(self, batch: QueryBatch, entity: Tensor) -> Tensor:
+        """Return the row of each entity. (entities,)"""
+        return batch.pair_index.rank.index_select(0, entity).clamp(max=self.num_known)
 
 
 @dataclass(frozen=True)
-class PriorOutput:
-    """The prior of a batch of queries, and intermediate results that the trust network uses."""
+class KeptFrequency:
+    """The frequency terms that were needed so far at one time."""
 
-    prior: Tensor  # (queries, entities) π, a logarithm
-    frequency: Tensor  # (queries, entities) the term of π that does not depend on the subject
-    activity: Tensor  # (entities, NUM_FEATURES) features of all past facts of each entity
+    values: Tensor  # (relations, known + 1)
+    known: Tensor  # (relations,) which of them have been computed
+
+
+@dataclass(frozen=True)
+class PriorParts:
+    """The prior of a batch of queries as the product of two matrices, plus a term for each relation."""
+
+    entities: EntityStates
+    relation: Tensor  # (queries,) position among the distinct relations
+    frequency: Tensor | FrequencyBlocks  # (distinct relations, known + 1) what does not depend on the subject
+    query: Tensor  # (queries, dim) to be multiplied with ``entities.as_answer``
     subject_activity: Tensor  # (queries, NUM_FEATURES) features of the subject's past facts with the query's relation
+
+    def block(self, start: int, end: int) -> Tensor:
+        """Return π of some rows of entities; used with many entities, outside of training. (queries, end - start)"""
+        assert isinstance(self.frequency, FrequencyBlocks)
+        frequency = self.frequency.block(start, end).index_select(0, self.relation)
+        return frequency.addmm_(self.query, self.entities.as_answer[start:end].T)
+
+    def at(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
+        """Return π and its frequency term for some pairs, as ``block`` does. (pairs,) each"""
+        assert isinstance(self.frequency, FrequencyBlocks)
+        frequency, fit = list[Tensor](), list[Tensor]()
+        for rows, columns in zip(row.split(PAIRS_AT_ONCE), column.split(PAIRS_AT_ONCE), strict=True):
+            frequency.append(self.frequency.at(self.relation.index_select(0, rows), columns))
+            answer = self.entities.as_answer.index_select(0, columns)
+            fit.append((self.query.index_select(0, rows) * answer).sum(dim=1))
+        if not fit:
+            return self.query.new_empty(0), self.query.new_empty(0)
+        return torch.cat(frequency) + torch.cat(fit), torch.cat(frequency)
 
 
 class Prior(nn.Module):
@@ -48,38 +89,62 @@ class Prior(nn.Module):
         self.num_entities = num_entities
         self.frequency = Frequency(num_relations, config)
         self.fit = Fit(num_entities, num_relations, config) if config.prior else None
-        self._cache = WeightKeyedCache[EntityStates]()
+        self._recent = WeightKeyedCache[list[tuple[int, EntityStates]]]()
 
-    def forward(self, batch: QueryBatch, trained: Tensor) -> PriorOutput:
-        """Return π of every answer to every query; ``trained`` is the mask of entities with facts in training."""
+    def forward(self, batch: QueryBatch, trained: Tensor) -> PriorParts:
+        """Return the parts of π; ``trained`` is the mask of entities with facts in training."""
         entities = self._entities(batch, trained)
         inverse = batch.history.vocabulary.inverse(batch.relation)
         subject_activity = batch.pair_index.answer_features(inverse, batch.subject, batch.elapsed)
-        # Many queries of a time step share their relation.
-        relation, place = torch.unique(batch.relation, return_inverse=True)
-        frequency = self.frequency(batch, relation, entities.activity).index_select(0, place)
-        prior = frequency if self.fit is None else frequency + self.fit(batch, subject_activity, entities)
-        # Entities added after training are no answers before their first fact.
-        unknown = ~entities.has_past
-        unknown[: self.num_entities] = False
-        prior = prior.masked_fill(unknown, UNREACHED)
-        return PriorOutput(prior, frequency, entities.activity, subject_activity)
+        keep_whole = torch.is_grad_enabled() or self.training or entities.num_known < MAX_WHOLE
+        frequency = self._frequency(batch, entities) if keep_whole else FrequencyBlocks(self.frequency, batch, entities)
+        query = subject_activity[:, :0] if self.fit is None else self.fit(batch, subject_activity, entities)
+        return PriorParts(entities, batch.relations.place, frequency, query, subject_activity)
 
     def _entities(self, batch: QueryBatch, trained: Tensor) -> EntityStates:
         """Return the states of all entities; outside of training, they are computed once for a time step."""
+        num_known = batch.pair_index.num_known(batch.elapsed)
 
-        def compute() -> EntityStates:
-            ids = torch.arange(batch.num_entities, device=batch.subject.device)
-            activity, has_past = features_of(batch.pair_index.activity, ids, batch.elapsed)
+        known = batch.pair_index.by_first[:num_known]
+
+        def compute(earlier: tuple[int, EntityStates] | None) -> EntityStates:
+            activity, _ = features_of(batch.pair_index.activity, known, batch.elapsed)
+            activity = torch.cat([activity, no_features(activity.device)[None]])
             if self.fit is None:
-                return EntityStates(activity, has_past, None, None, None)
-            # The history may have entities that were added after training.
-            usable = has_past & functional.pad(trained, (0, batch.num_entities - len(trained)))
-            return EntityStates(activity, has_past, *self.fit.describe(batch, usable, has_past))
+                nothing = activity[:, :0]
+                return EntityStates(num_known, activity, nothing, nothing, nothing)
+            if earlier is None:
+                return EntityStates(num_known, activity, *self.fit.describe(batch, known, trained))
+            return EntityStates(num_known, activity, *self.fit.update(batch, known, trained, *earlier))
 
         if torch.is_grad_enabled() or self.training:
-            return compute()
-        return self._cache(self, batch.history, compute, batch.time, also=(trained,))
+            return compute(None)
+        # One element: the time of the last result, and the result. It is valid as long as weights and history are.
+        recent = self._recent(self, batch.history, list[tuple[int, EntityStates]], also=(trained,))
+        last = recent[0] if recent else None
+        if last is None or last[0] != batch.time:
+            states = compute(last if last is not None and last[0] < batch.time else None)
+            if num_known < MAX_WHOLE:
+                size, device = self.frequency.never.num_embeddings, states.activity.device
+                # Inference tensors could not be filled outside of inference mode.
+                with torch.inference_mode(False):
+                    values = torch.empty(size, num_known + 1, device=device)
+                    computed = torch.zeros(size, dtype=torch.bool, device=device)
+                states = replace(states, frequency=KeptFrequency(values, computed))
+            last = batch.time, states
+            recent[:] = [last]
+        return last[1]
+
+    def _frequency(self, batch: QueryBatch, entities: EntityStates) -> Tensor:
+        """Return the frequency term for the distinct relations; outside of training, it is kept for a time step."""
+        relation, kept = batch.relations.values, entities.frequency
+        if kept is None:
+            return self.frequency(batch, relation, entities)
+        missing = relation[~kept.known.index_select(0, relation)]
+        if len(missing):
+            kept.values[missing] = self.frequency(batch, missing, entities)
+            kept.known[missing] = True
+        return kept.values.index_select(0, relation)
 
 
 class Frequency(nn.Module):
@@ -93,7 +158,7 @@ class Frequency(nn.Module):
         self.popularity = nn.Sequential(
             nn.Linear(2 * NUM_FEATURES + config.relation_dim, hidden),
             nn.ReLU(),
-            nn.Dropout(config.dropout / 2),
+            Dropout(config.dropout / 2),
             nn.Linear(hidden, 1),
         )
         self.activity = nn.Sequential(
@@ -101,16 +166,35 @@ class Frequency(nn.Module):
         )
         self.activity_of = RelationEmbedding(num_relations, config.relation_dim, deviation=0.1)
 
-    def forward(self, batch: QueryBatch, relation: Tensor, activity: Tensor) -> Tensor:
-        """Return the weight of each answer to each relation. (relations, entities)"""
-        pair_index = batch.pair_index
-        row, answer, event = pair_index.answers_before(relation, batch.elapsed)
-        as_answer = features_at(pair_index.answers, event, batch.elapsed)
+    def forward(self, batch: QueryBatch, relation: Tensor, entities: EntityStates) -> Tensor:
+        """Return the weight of each row of entities as an answer to some relations. (relations, known + 1)"""
+        row, answer, event = batch.pair_index.answers_before(relation, batch.elapsed)
+        answer, activity = entities.row(batch, answer), entities.activity
+        frequency = self.never(relation) + self.activity_of(relation) @ self.activity(activity).T
+        instead = self.instead(batch, relation, entities, row, answer, event)
+        return frequency.view(-1).index_add(0, row * len(activity) + answer, instead).view(frequency.shape)
+
+    def instead(
+        self, batch: QueryBatch, relation: Tensor, entities: EntityStates, row: Tensor, answer: Tensor, event: Tensor
+    ) -> Tensor:
+        """Return by how much the weights of answers that have occurred differ from the constant of their relation.
+
+        Args:
+            batch: The queries.
+            relation: Some relations. Shape ``(relations,)``.
+            entities: The states of entities.
+            row: The relation of each answer, as a position. Shape ``(answers,)``.
+            answer: The row of each answer. Shape ``(answers,)``.
+            event: Its last event in ``PairIndex.answers``. Shape ``(answers,)``.
+
+        Returns:
+            Shape ``(answers,)``.
+        """
+        as_answer = features_at(batch.pair_index.answers, event, batch.elapsed)
         embedding = self.relation(relation).index_select(0, row)
-        popularity = self.popularity(torch.cat([as_answer, activity[answer], embedding], dim=1))
-        frequency = self.never(relation).expand(-1, batch.num_entities).reshape(-1)
-        frequency = frequency.index_put((row * batch.num_entities + answer,), popularity[:, 0])
-        return frequency.view(len(relation), -1) + self.activity_of(relation) @ self.activity(activity).T
+        inputs = [as_answer, entities.activity.index_select(0, answer), embedding]
+        popularity = self.popularity(torch.cat(inputs, dim=1))[:, 0]
+        return popularity - self.never(relation)[:, 0].index_select(0, row)
 
 
 class Fit(nn.Module):
@@ -119,9 +203,9 @@ class Fit(nn.Module):
     .. math::
         \mathrm{fit} = \mathrm{MLP}[e_s, r, h_s, x_{sr}] \cdot (e_o + V h_o)
 
-    The state h of an entity is computed from its latest edges, and e is its embedding. The embedding is zero for
-    unseen entities and for entities without a past fact, so that the model learns to do without it. The embedding of
-    the entity's name is added to it; as an answer, an entity has a name only after its first fact.
+    The state h of an entity is computed from its latest edges, and e is its embedding plus the embedding of its name.
+    The own embedding is zero for unseen entities, so that the model learns to do without it. For answers without a past
+    fact everything is zero: that an entity exists, and its name, are not known before its first fact.
     """
 
     def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
@@ -134,51 +218,80 @@ class Fit(nn.Module):
         self.relation = RelationEmbedding(num_relations, dim, deviation=0.1)
         self.state = nn.Linear(dim, dim)
         self.query = nn.Sequential(
-            nn.Linear(3 * dim + NUM_FEATURES, 2 * dim), nn.ReLU(), nn.Dropout(config.dropout), nn.Linear(2 * dim, dim)
+            nn.Linear(3 * dim + NUM_FEATURES, 2 * dim), nn.ReLU(), Dropout(config.dropout), nn.Linear(2 * dim, dim)
         )
         self.answer_state = nn.Linear(dim, dim, bias=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
-    def describe(self, batch: QueryBatch, usable: Tensor, has_past: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return e, h and e + V h of all entities; ``usable`` masks those with an embedding. (entities, dim) each"""
-        embedding = self._embeddings(batch, usable)
-        state = self._states(batch, embedding)
-        # A query names its own subject. That any other entity will exist is not known before its first fact.
-        return embedding, state, embedding * has_past[:, None] + self.answer_state(state)
+    def describe(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return e, h and e + V h of all known entities, each followed by a row of zeros. (known + 1, dim) each"""
+        embedding = self._embeddings(batch, known, trained)
+        state = self._states(batch, known, embedding)
+        as_answer = embedding + self.answer_state(state)
+        one_more = (0, 0, 0, 1)
+        return (
+            functional.pad(embedding, one_more),
+            functional.pad(state, one_more),
+            functional.pad(self.dropout(as_answer), one_more),
+        )
+
+    def update(
+        self, batch: QueryBatch, known: Tensor, trained: Tensor, time: int, earlier: EntityStates
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same as ``describe`` outside of training, given the result for an earlier time.
+
+        Only entities with facts since then are computed again: the embeddings of the others, and of their neighbours,
+        do not change after their first fact.
+        """
+        since, until = (torch.full_like(known, at) for at in (time, batch.time))
+        counts = (batch.history.count_before(known, at) for at in (since, until))
+        changed = torch.ne(*counts).nonzero()[:, 0]
+        num_new = len(known) - earlier.num_known
+        new = self._embeddings(batch, known[earlier.num_known :], trained)
+        embedding = torch.cat([earlier.embedding[:-1], new])
+        state = self._states(batch, known.index_select(0, changed), embedding)
+        as_answer = embedding.index_select(0, changed) + self.answer_state(state)
+        larger = [functional.pad(each, (0, 0, 0, num_new)) for each in (earlier.state, earlier.as_answer)]
+        for values, rows in zip(larger, (state, as_answer), strict=True):
+            values.index_copy_(0, changed, rows)
+        return functional.pad(embedding, (0, 0, 0, 1)), larger[0], larger[1]
 
     def forward(self, batch: QueryBatch, subject_activity: Tensor, entities: EntityStates) -> Tensor:
-        """Return the fit of every answer to every query. (queries, entities)"""
-        embedding, state, as_answer = entities.embedding, entities.state, entities.as_answer
-        assert embedding is not None
-        assert state is not None
-        assert as_answer is not None
-        subject, relation = batch.subject, self.relation(batch.relation)
+        """Return the vector of every query, whose product with that of an answer is their fit. (queries, dim)"""
+        subject, relation = entities.row(batch, batch.subject), self.relation(batch.relation)
+        embedding = entities.embedding.index_select(0, subject)
+        if self.names is not None:
+            # A query names its own subject, whether it has a past fact or not.
+            new = (subject == entities.num_known).nonzero()[:, 0]
+            embedding = embedding.index_add(0, new, self.names(batch.history.vocabulary, batch.subject[new]))
         inputs = [
-            self.dropout(embedding.index_select(0, subject)),
+            self.dropout(embedding),
             relation,
-            self.dropout(state.index_select(0, subject)),
+            self.dropout(entities.state.index_select(0, subject)),
             subject_activity,
         ]
-        return self.query(torch.cat(inputs, dim=1)) @ self.dropout(as_answer).T
+        return self.query(torch.cat(inputs, dim=1))
 
-    def _embeddings(self, batch: QueryBatch, usable: Tensor) -> Tensor:
-        """Return the embeddings of all entities: zero where not usable, plus those of their names. (entities, dim)"""
+    def _embeddings(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> Tensor:
+        """Return the embeddings of some entities with a past fact, plus those of their names. (entities, dim)"""
+        # Entities may have been added after training; they have no embedding of their own.
+        num_trained = self.entity.num_embeddings
+        place = known.clamp(max=num_trained - 1)
+        usable = (known < num_trained) & trained.index_select(0, place)
         if self.training:
             usable = usable & (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
-        # Entities may have been added after training.
-        own = functional.pad(self.entity.weight, (0, 0, 0, batch.num_entities - self.entity.num_embeddings))
-        own = own * usable[:, None]
-        return own if self.names is None else own + self.names(batch.history.vocabulary)
+        own = self.entity.weight.index_select(0, place) * usable[:, None]
+        return own if self.names is None else own + self.names(batch.history.vocabulary, known)
 
-    def _states(self, batch: QueryBatch, embedding: Tensor) -> Tensor:
-        """Return the states of all entities, from the means of their latest edges. (entities, dim)"""
-        entities = torch.arange(batch.num_entities, device=embedding.device)
+    def _states(self, batch: QueryBatch, entities: Tensor, embedding: Tensor) -> Tensor:
+        """Return the states of some entities, from the means of their latest edges. (entities, dim)"""
         edges = batch.latest(entities, self.state_edges)
-        share = edges.mask / edges.mask.sum(dim=1, keepdim=True).clamp(min=1)
-        neighbour = torch.where(edges.mask, edges.object, 0)
-        relation = torch.where(edges.mask, edges.relation, 0)
-        mean = functional.embedding_bag(neighbour, embedding, per_sample_weights=share, mode="sum")
-        # There are few relations: with a matrix product, the gradient need not be gathered edge by edge.
-        shares = torch.zeros(len(share), self.relation.num_embeddings, device=share.device)
-        mean = mean + shares.scatter_add(1, relation, share) @ self.relation.weight
-        return torch.tanh(self.state(mean)) * edges.mask[:, :1]
+        count = edges.mask.sum(dim=1)
+        place = edges.mask.view(-1).nonzero()[:, 0]
+        neighbour, relation = (column.view(-1).index_select(0, place) for column in (edges.object, edges.relation))
+        # Every neighbour has a past fact too, so its row is its rank. Relations have the rows after the entities.
+        terms = torch.stack([batch.pair_index.rank.index_select(0, neighbour), relation + len(embedding)], dim=1)
+        share = (1 / count).index_select(0, place // self.state_edges).repeat_interleave(2)
+        table = torch.cat([embedding, self.relation.weight])
+        mean = sum_rows(table, terms.view(-1), 2 * (count.cumsum(0) - count), share)
+        return torch.tanh(self.state(mean))

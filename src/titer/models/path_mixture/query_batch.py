@@ -1,15 +1,21 @@
 """A batch of queries of one time step, with the hops that paths can take before it.
 
 Of the three clocks (see ``titer.graph``), the path mixture uses the age of a fact. Everything is converted to ages, and
-back to times, here.
+back to times, here. Nothing here depends on the weights of a model, so the members of a mixture share it.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from titer.graph.history import Edges, History
 from titer.graph.pair_index import PairIndex
+
+if TYPE_CHECKING:
+    from titer.models.path_mixture.direct import PastFacts
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,20 @@ class Hop:
     age: Tensor  # (paths,) time steps from the fact to the query, at least 1
 
     def __getitem__(self, rows: Tensor) -> "Hop":
-        return Hop(self.relation[rows], self.object[rows], self.age[rows])
+        return Hop(*(column.index_select(0, rows) for column in (self.relation, self.object, self.age)))
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct values of a column, and the position among them of each value."""
+
+    values: Tensor  # (distinct,) ascending
+    place: Tensor  # (column,)
+
+    @classmethod
+    def of(cls, column: Tensor) -> "Distinct":
+        """Find the distinct values of a column."""
+        return cls(*torch.unique(column, return_inverse=True))
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,9 @@ class QueryBatch:
     time: int
     history: History
     _first_hops: dict[int, tuple[Tensor, Hop]] = field(default_factory=dict[int, tuple[Tensor, Hop]], init=False)
+    _neighbours: dict[tuple[int, int], tuple[Distinct, Edges]] = field(
+        default_factory=dict[tuple[int, int], tuple[Distinct, Edges]], init=False
+    )
 
     def __len__(self) -> int:
         return len(self.subject)
@@ -52,6 +74,23 @@ class QueryBatch:
         """Number of possible answers."""
         return self.history.vocabulary.num_entities
 
+    @cached_property
+    def subjects(self) -> Distinct:
+        """The distinct subjects: facts of a subject are looked up once for all of its queries."""
+        return Distinct.of(self.subject)
+
+    @cached_property
+    def relations(self) -> Distinct:
+        """The distinct relations of the queries."""
+        return Distinct.of(self.relation)
+
+    @cached_property
+    def past_facts(self) -> "PastFacts":
+        """The past facts of the subjects."""
+        from titer.models.path_mixture.direct import PastFacts
+
+        return PastFacts(self)
+
     def time_of(self, age: int) -> int:
         """Return the time step of a fact of some age."""
         return self.time - age
@@ -63,8 +102,9 @@ class QueryBatch:
     def hops_from(self, entity: Tensor, limit: int) -> tuple[Tensor, Hop]:
         """Return the latest edges of some entities as hops, preceded by the row of the entity that each begins at."""
         edges = self.latest(entity, limit)
-        place = edges.mask.nonzero(as_tuple=True)
-        return place[0], Hop(edges.relation[place], edges.object[place], self.time - edges.time[place])
+        place = edges.mask.view(-1).nonzero()[:, 0]
+        relation, object, time = (column.view(-1).index_select(0, place) for column in _columns(edges))
+        return place // limit, Hop(relation, object, self.time - time)
 
     def first_hops(self, limit: int) -> tuple[Tensor, Hop]:
         """Return ``hops_from`` the subjects; cached, because several kinds of paths begin with them."""
@@ -72,10 +112,22 @@ class QueryBatch:
             self._first_hops[limit] = self.hops_from(self.subject, limit)
         return self._first_hops[limit]
 
+    def neighbours(self, first_limit: int, limit: int) -> tuple[Distinct, Edges]:
+        """Return the distinct entities that the first hops lead to, and their latest edges. (neighbours, limit)"""
+        if (first_limit, limit) not in self._neighbours:
+            reached = Distinct.of(self.first_hops(first_limit)[1].object)
+            self._neighbours[first_limit, limit] = reached, self.latest(reached.values, limit)
+        return self._neighbours[first_limit, limit]
+
     def answer_hops(self, subject: Tensor, relation: Tensor, limit: int) -> tuple[Tensor, Hop, Tensor]:
         """Return hops to the latest answers of (subject, relation, ?), each answer once.
 
         Returns the row of the subject that each hop begins at, the hops, and how often each fact has occurred.
         """
         found = self.pair_index.latest_answers(subject, relation, self.elapsed, limit)
-        return found.row, Hop(relation[found.row], found.object, self.elapsed - found.elapsed), found.number
+        hop = Hop(relation.index_select(0, found.row), found.object, self.elapsed - found.elapsed)
+        return found.row, hop, found.number
+
+
+def _columns(edges: Edges) -> tuple[Tensor, Tensor, Tensor]:
+    return edges.relation, edges.object, edges.time

@@ -1,0 +1,112 @@
+"""Past facts between the subjects of a batch and answers, and their weights as paths of one hop."""
+
+import torch
+from torch import Tensor, nn
+
+from titer.graph.count_features import features, no_features
+from titer.graph.decayed_counts import HORIZONS, decay
+from titer.graph.ragged import spread
+from titer.models.path_mixture.paths import Paths
+from titer.models.path_mixture.query_batch import Hop, QueryBatch
+from titer.models.path_mixture.reached import Ends
+from titer.models.path_mixture.relation_embedding import RelationEmbedding
+
+
+class PastFacts:
+    """The past facts of the subjects of a batch, by series (s, r', o) and by pair (s, o).
+
+    Queries with the same subject share its series and pairs. What belongs to one query is a list of references to them.
+
+    Attributes:
+        relation: The relation r' of each series. Shape (series,).
+        counts: Its decayed counts at the time of the queries. Shape (series, horizons).
+        features: The features of these counts. Shape (series, NUM_FEATURES).
+        pair: The pair that each series belongs to. Shape (series,).
+        pair_features: Features of all facts of each pair, of whatever relation, less those of a pair without facts.
+            Shape (pairs, NUM_FEATURES).
+        ends: The query and the answer of each pair of each query, (query pairs,) in all.
+        query_pair: The pair at each of these ends. Shape (query pairs,).
+        series_end: The position in ``ends`` of each series of each query. Shape (query series,).
+        query_series: The series at each of these. Shape (query series,).
+        query: The query of each of these. Shape (query series,).
+    """
+
+    def __init__(self, batch: QueryBatch):
+        index, subjects = batch.pair_index, batch.subjects
+        series = index.series_before(subjects.values, batch.elapsed)
+        device, num_subjects = series.row.device, len(subjects.values)
+        self.relation = series.relation
+        self.counts = index.series.counts_at(series.event, batch.elapsed)
+        age, number = (
+            index.series.age_at(series.event, batch.elapsed),
+            index.series.number.index_select(0, series.event),
+        )
+        self.features = features(self.counts, number, age)
+
+        # Series are sorted by subject and object, so those of a pair follow each other.
+        new_pair = torch.ones(len(series.row), dtype=torch.bool, device=device)
+        new_pair[1:] = (series.row[1:] != series.row[:-1]) | (series.object[1:] != series.object[:-1])
+        self.pair = new_pair.cumsum(0) - 1
+        first = new_pair.nonzero()[:, 0]
+        num_pairs = len(first)
+        counts = torch.zeros(num_pairs, self.counts.shape[1], device=device).index_add_(0, self.pair, self.counts)
+        numbers = torch.zeros(num_pairs, device=device).index_add_(0, self.pair, number)
+        min_age = age.new_full((num_pairs,), batch.elapsed + 1).scatter_reduce_(0, self.pair, age, "amin")
+        self.pair_features = features(counts, numbers, min_age) - no_features(device)
+
+        # Every query has all pairs and all series of its subject.
+        pair_row, position = series.row.index_select(0, first), torch.arange(num_subjects + 1, device=device)
+        first_pair, first_series = torch.searchsorted(pair_row, position), torch.searchsorted(series.row, position)
+        start, end = (first_pair[side].index_select(0, subjects.place) for side in (slice(None, -1), slice(1, None)))
+        row, self.query_pair = spread(start, end)
+        self.ends = Ends(row, series.object.index_select(0, first).index_select(0, self.query_pair))
+        offset = torch.cumsum(end - start, 0) - end  # from the number of a pair to its position among the query's ends
+        start, end = (first_series[side].index_select(0, subjects.place) for side in (slice(None, -1), slice(1, None)))
+        self.query, self.query_series = spread(start, end)
+        self.series_end = self.pair.index_select(0, self.query_series) + offset.index_select(0, self.query)
+
+
+class Direct(nn.Module):
+    r"""Paths of one hop: all past facts (s, r', o, t') between the subject and the answer, of any age.
+
+    .. math::
+        w = e^{W_{r r'} + [r' = r]\,\sigma} \sum_h e^{a_{rh} + b_{r'h} + [r' = r]\,c_h} \, e^{-(\Delta t - 1)/\tau_h}
+
+    The sum over a series (s, r', o, ·) takes one look-up, because decayed counts are stored (see ``DecayedCounts``).
+    """
+
+    def __init__(self, num_relations: int):
+        super().__init__()
+        self.pair = RelationEmbedding(num_relations, num_relations)
+        self.same = nn.Parameter(torch.tensor(2.0))
+        self.query = RelationEmbedding(num_relations, len(HORIZONS), value=-2.0)
+        self.past = RelationEmbedding(num_relations, len(HORIZONS))
+        self.same_at = nn.Parameter(torch.zeros(len(HORIZONS)))
+
+    def coefficients(self, query: Tensor) -> Tensor:
+        """Return the weight of each horizon, for some relations of queries. (query, num_relations, horizons)"""
+        is_same = (query[:, None] == torch.arange(self.pair.num_embeddings, device=query.device))[:, :, None]
+        log_weight = self.pair(query)[:, :, None] + is_same * self.same
+        log_kernel = self.query(query)[:, None] + self.past.weight + is_same * self.same_at
+        return torch.exp(log_weight.clamp(max=10) + log_kernel.clamp(max=10))
+
+    def forward(self, batch: QueryBatch, facts: PastFacts) -> Tensor:
+        """Return the weight of every series of every query: the sum over its facts. (query series,)"""
+        table = self.coefficients(batch.relations.values).view(-1, len(HORIZONS))
+        relation = batch.relations.place.index_select(0, facts.query) * self.pair.num_embeddings
+        index = relation + facts.relation.index_select(0, facts.query_series)
+        return (table.index_select(0, index) * facts.counts.index_select(0, facts.query_series)).sum(dim=1)
+
+    def paths(self, query: Tensor, past: Tensor, age: Tensor, answer: int) -> Paths:
+        """Return the facts between one query's subject and an answer as paths of a single hop.
+
+        Args:
+            query: Relation of the query. Shape ``(1,)``.
+            past: Relations of the facts. Shape ``(facts,)``.
+            age: Ages of the facts. Shape ``(facts,)``.
+            answer: The answer.
+        """
+        horizons = torch.tensor(HORIZONS, device=age.device)
+        weight = (self.coefficients(query)[0].index_select(0, past) * decay(age, horizons)).sum(dim=1)
+        hop = Hop(past, torch.full_like(past, answer), age)
+        return Paths(torch.zeros_like(past), (hop,), weight)

@@ -1,0 +1,109 @@
+"""The commands titer events, likely and when, and titer evaluate --events."""
+
+import json
+from pathlib import Path
+
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from commands import invoke, titer
+from titer.data.dataset import Dataset
+from titer.errors import TiterError
+from titer.events.model import EventModel
+from titer.events.storage import save_events
+from titer.runs.run import Run
+from titer.runs.train import train
+from titer.training.config import Config
+from titer.training.layout import EVENT_METRICS, EVENTS
+
+TALKS = ("Lumeria", "hold talks", "Aldoria")
+
+
+@pytest.fixture(scope="module")
+def run(world_data: Dataset, events: EventModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run with an event model."""
+    path = tmp_path_factory.mktemp("runs") / "run"
+    train(world_data, Config.from_dict({}, "recurrency"), path)
+    save_events(events, path / EVENTS)
+    return path
+
+
+def test_events_are_listed(run: Path):
+    shown = titer("events", run, "--within", "7d", "--top", "3", "--explain")
+    assert "all events, the 7 days from 1 Jul 2023 to 7 Jul 2023" in shown
+    assert "  1. " in shown
+    assert "because:" in shown
+
+
+def test_events_as_json_have_the_filters(run: Path):
+    found = json.loads(titer("events", run, "--subject", "aldoria", "--top", "2", "--json"))
+    assert found["subject"] == "Aldoria"
+    assert [event["subject"] for event in found["events"]] == ["Aldoria", "Aldoria"]
+
+
+def test_events_are_written_to_a_file(run: Path, tmp_path: Path):
+    titer("events", run, "--top", "5", "--out", tmp_path / "events.parquet")
+    assert pq.read_table(tmp_path / "events.parquet").num_rows == 5
+    assert isinstance(invoke("events", run, "--out", tmp_path / "events.parquet").exception, TiterError)
+
+
+def test_likely_and_when_answer_about_one_event(run: Path):
+    assert "that it happens again" in titer("likely", run, *TALKS, "--within", "10d")
+    assert "50% by" in titer("when", run, *TALKS)
+    assert len(json.loads(titer("when", run, *TALKS, "--json"))["curve"]) == 30
+
+
+def test_a_file_of_questions_is_answered_row_by_row(run: Path, tmp_path: Path):
+    questions = tmp_path / "questions.csv"
+    questions.write_text(
+        "subject,relation,object,time\nLumeria,hold talks with,Aldoria,\nUnknownia,accuse,Aldoria,\n"
+        "Aldoria,accuse,Brenmark,2023-06-01\n"
+    )
+    titer("likely", run, "--file", questions, "--within", "7d", "--out", tmp_path / "answers.csv")
+    rows = pacsv.read_csv(tmp_path / "answers.csv").to_pylist()
+    assert [row["question"] for row in rows] == [1, 2, 3]
+    assert "unknown entity 'Unknownia'" in rows[1]["error"]
+    assert str(rows[2]["start"]) == "2023-06-01"
+    assert 0 < rows[0]["probability"] < 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("likely",), "give SUBJECT RELATION OBJECT"),
+        (("likely", *TALKS, "--within", "40d"), "1 to 30 time steps, not 40"),
+        (("events", "--subject", "Aldorra"), "unknown entity"),
+        (("when", *TALKS, "--from", "soon"), "not a date"),
+        (("events", "--out", "events.docx"), "unknown format"),
+    ],
+)
+def test_errors_say_what_to_do(run: Path, words: tuple[str, ...], message: str):
+    command, *rest = words
+    failed = invoke(command, run, *rest)
+    assert isinstance(failed.exception, TiterError)
+    assert message in str(failed.exception)
+
+
+@pytest.mark.slow
+def test_an_evaluation_of_events_is_recorded(run: Path):
+    shown = titer("evaluate", run, "--events", "--split", "valid")
+    assert "mean of rates" in shown
+    assert "reliability" in shown
+    (record,) = json.loads((run / EVENT_METRICS).read_text())["evaluations"]
+    assert (record["split"], record["horizon"]) == ("valid", 1)
+
+
+def test_a_run_that_is_overwritten_loses_its_event_model(world_data: Dataset, tmp_path: Path):
+    run = Run.create(tmp_path / "run", Config.from_dict({}, "recurrency"), world_data)
+    (run.path / EVENTS).write_bytes(b"old")
+    Run.create(tmp_path / "run", Config.from_dict({}, "recurrency"), world_data, overwrite=True)
+    assert not (run.path / EVENTS).exists()
+
+
+@pytest.mark.slow
+def test_a_run_without_an_event_model_gets_one_when_it_is_first_used(world_data: Dataset, tmp_path: Path):
+    train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
+    first = titer("events", tmp_path / "run", "--top", "3", "--json")
+    assert (tmp_path / "run" / EVENTS).is_file()
+    assert titer("events", tmp_path / "run", "--top", "3", "--json") == first

@@ -1,0 +1,177 @@
+"""The sparse computation of the path mixture against a dense one."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.dense_path_mixture import dense_loss, dense_scores
+from strategies import LAST_TIME, Graph, graphs
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.models.path_mixture import prior, scores
+from titer.models.path_mixture.bags import sum_rows
+from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.dropout import Dropout
+from titer.models.path_mixture.model import PathMixture
+
+SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 6, "second_edges": 5}
+KINDS = ("direct", "two_hops", "same_relation", "trust", "prior", "names")
+
+
+def random_model(vocabulary: Vocabulary, train: Facts, **settings: Any) -> PathMixture:
+    """A model with random weights that does not drop anything in training."""
+    torch.manual_seed(0)
+    settings = {**SMALL, "dropout": 0.0, "entity_dropout": 0.0, **settings}
+    model = PathMixture(vocabulary, TimeAxis(), PathMixtureConfig(**settings))
+    model.prepare(train, Facts.empty())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return model
+
+
+def gradients(model: PathMixture, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+    found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    names = [name for name, _ in model.named_parameters()]
+    return {
+        name: torch.zeros_like(parameter) if each is None else each
+        for name, parameter, each in zip(names, model.parameters(), found, strict=True)
+    }
+
+
+def assert_same(model: PathMixture, queries: Queries, answers: torch.Tensor, history: History) -> None:
+    """Loss, gradients and scores are those of the dense computation."""
+    expected = dense_loss(model, queries, answers, history)
+    found = model.training_step(queries, answers, history).loss
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    wanted = gradients(model, expected)
+    for name, gradient in gradients(model, found).items():
+        torch.testing.assert_close(
+            gradient, wanted[name], rtol=2e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}"
+        )
+    model.eval()
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            model.score(queries, history), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4
+        )
+
+
+@pytest.mark.slow
+@given(
+    graph=graphs(),
+    smoothing=st.sampled_from([0.0, 0.3]),
+    members=st.integers(1, 2),
+    without=st.sets(st.sampled_from(KINDS)),
+)
+def test_loss_gradients_and_scores_are_those_of_the_dense_computation(
+    graph: Graph, smoothing: float, members: int, without: set[str]
+):
+    settings = {"label_smoothing": smoothing, "members": members, **dict.fromkeys(without, False)}
+    model = random_model(graph.vocabulary, graph.facts, **settings)
+    if len(graph.facts) == 0:
+        return
+    queries, answers = Queries.from_facts(graph.facts, graph.vocabulary)
+    assert_same(model, queries, answers, History(graph.facts, graph.vocabulary))
+
+
+@pytest.mark.slow
+def test_the_small_world_gives_the_same_loss_gradients_and_scores(world_data: Dataset):
+    model = random_model(world_data.vocabulary, world_data.train, label_smoothing=0.1)
+    history = History(world_data.train, world_data.vocabulary)
+    queries, answers = Queries.from_facts(world_data.train[-40:], world_data.vocabulary)
+    assert_same(model, queries, answers, history)
+
+
+@pytest.mark.slow
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+def test_entities_added_after_training_are_scored_as_in_the_dense_computation(graph: Graph, time: int):
+    model = random_model(graph.vocabulary, graph.facts).eval()
+    old = graph.vocabulary.num_entities
+    larger = Vocabulary([*graph.vocabulary.entities, "Added", "Added later"], graph.vocabulary.relations)
+    later = Facts.from_rows([(old, 0, 0, time - 1), (0, 0, old + 1, time)])
+    history = History(Facts.concatenate(graph.facts, later), larger)
+    entities = torch.arange(larger.num_entities)
+    queries = Queries(entities, torch.zeros_like(entities), torch.full_like(entities, time))
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            model.score(queries, history), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4
+        )
+
+
+@given(graph=graphs(), times=st.lists(st.integers(-2, LAST_TIME), min_size=2, max_size=4))
+def test_states_that_are_kept_up_to_date_are_those_of_each_time(graph: Graph, times: list[int]):
+    model = random_model(graph.vocabulary, graph.facts).eval()
+    history = History(graph.facts, graph.vocabulary)
+    entities = torch.arange(graph.vocabulary.num_entities)
+    for time in times:
+        queries = Queries(entities, torch.zeros_like(entities), torch.full_like(entities, time))
+        fresh = copy.deepcopy(model)  # a copy begins without any kept state
+        with torch.inference_mode():
+            torch.testing.assert_close(model.score(queries, history), fresh.score(queries, history))
+
+
+def test_dropout_on_a_cpu_keeps_the_mean_and_zeroes_its_share():
+    torch.manual_seed(0)
+    values = torch.ones(1000, 257)  # not a multiple of eight
+    dropped = Dropout(0.3).train()(values)
+    assert float((dropped == 0).float().mean()) == pytest.approx(0.3, abs=0.01)
+    assert float(dropped.mean()) == pytest.approx(1, abs=0.01)
+    assert torch.equal(Dropout(0.3).eval()(values), values)
+
+
+@given(
+    terms=st.lists(st.lists(st.tuples(st.integers(0, 4), st.floats(-2, 2, width=32)), max_size=4), min_size=1),
+)
+def test_sums_of_rows_have_the_gradient_of_a_dense_product(terms: list[list[tuple[int, float]]]):
+    table = torch.randn(5, 3, requires_grad=True)
+    matrix = torch.zeros(len(terms), 5)
+    for row, each in enumerate(terms):
+        for index, weight in each:
+            matrix[row, index] += weight
+    flat = [term for each in terms for term in each]
+    lengths = torch.tensor([len(each) for each in terms])
+    index = torch.tensor([index for index, _ in flat], dtype=torch.int64)
+    weight = torch.tensor([weight for _, weight in flat])
+    found = sum_rows(table, index, lengths.cumsum(0) - lengths, weight)
+    expected = matrix @ table
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    upstream = torch.randn_like(expected)
+    (got,) = torch.autograd.grad(found, table, upstream)
+    (wanted,) = torch.autograd.grad(expected, table, upstream)
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+@given(
+    graph=graphs(), time=st.integers(-2, LAST_TIME), members=st.integers(1, 2), without=st.sets(st.sampled_from(KINDS))
+)
+def test_scores_and_evidence_do_not_depend_on_the_size_of_blocks(
+    graph: Graph, time: int, members: int, without: set[str]
+):
+    model = random_model(graph.vocabulary, graph.facts, members=members, **dict.fromkeys(without, False)).eval()
+    history = History(graph.facts, graph.vocabulary)
+    entities = torch.arange(graph.vocabulary.num_entities)
+    queries = Queries(entities, torch.zeros_like(entities), torch.where(entities % 2 == 0, time, time + 1))
+    one = Queries.one(0, 0, time)
+    with torch.inference_mode():
+        whole = model.score(queries, history)
+        evidence = [model.explain(one, answer, history) for answer in entities.tolist()]
+    with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
+        patch.setattr(prior, "MAX_WHOLE", 0)
+        patch.setattr(prior, "PAIRS_AT_ONCE", 3)
+        patch.setattr(scores, "MAX_SCORES", 2 * len(queries))
+        fresh = copy.deepcopy(model)
+        found = fresh.scores(queries, history)
+        assert all(block.values.shape[1] <= 2 for block in found.blocks())
+        torch.testing.assert_close(found.dense(), whole, rtol=1e-4, atol=1e-5)
+        for answer, expected in zip(entities.tolist(), evidence, strict=True):
+            again = {item.path: item.share for item in fresh.explain(one, answer, history)}
+            assert again == pytest.approx({item.path: item.share for item in expected}, abs=1e-4)
