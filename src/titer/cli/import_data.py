@@ -244,7 +244,7 @@ def report_merged(merged: "list[MergedName]") -> None:
     """Say which names were joined."""
     if merged:
         shown = "; ".join(map(str, merged[:NAMES_SHOWN])) + "; …" * (len(merged) > NAMES_SHOWN)
-        note(f"merged the spellings of {len(merged):,} names: {shown}")
+        note(f"merged the spellings of {len(merged):,} {'name' if len(merged) == 1 else 'names'}: {shown}")
 
 
 def _fractions(shares: str) -> tuple[float, float, float]:

@@ -61,7 +61,7 @@ def _check_times(table: Table, options: TableOptions, today: date) -> tuple[list
         place, num_after = outlier
         before, after = axis.label(int(steps[place - 1])), axis.label(int(steps[place]))
         text = (
-            f"{num_after:,} facts are far after the others: the rest ends at {before}, these begin at {after}; "
+            f"facts far after the others ({num_after:,}): the rest ends at {before}, these begin at {after}; "
             f"a forecast of the next step would be about the time after {last}; --latest {before} leaves them out"
         )
         (errors if steps[place] > now else warnings).append(text)

@@ -57,12 +57,11 @@ def find_parts(source: Source, options: TableOptions) -> PartColumns:
         else:
             found[f"{ATTRIBUTE}{name}"] = Expression.parse(column, present)
     if faults:
-        part = next((part for part in parts if part not in found), "subject")
-        raise MissingColumnsError(
-            f"{source.name}, row 1: {', '.join(faults)}; the file has {', '.join(present)}\n"
-            f"(--column {part}=NAME sets the column, --constant {part}=WORD a value for all rows; "
-            "--names is for files without a header row)"
-        )
+        part = next((part for part in parts if part not in found), None)
+        hint = f"\n(--column {part}=NAME sets the column, --constant {part}=WORD a value for all rows; "
+        hint += "--names is for files without a header row)"
+        message = f"{source.name}, row 1: {', '.join(faults)}; the file has {', '.join(present)}"
+        raise MissingColumnsError(message + (hint if part is not None else ""))
     ordered = {key: found[key] for key in (*parts, *(f"{ATTRIBUTE}{name}" for name in options.attributes))}
     columns = {part: text for part, text in texts.items() if text is not None}
     return PartColumns(ordered, timed, replace(options, columns=columns))
