@@ -157,6 +157,27 @@ class PairIndex:
         began, order = torch.sort((pair << TIME_BITS) + elapsed[first], stable=True)
         return began, self.series_object[order]
 
+    def objects_before(self, elapsed: int) -> tuple[Tensor, int]:
+        """Return the objects of all facts in order of time, and how many of them are before a time."""
+        objects, when = self._by_time
+        return objects, int(np.searchsorted(when, elapsed))
+
+    @cached_property
+    def _by_time(self) -> tuple[Tensor, np.ndarray]:
+        """The objects of all facts in order of time, and on the CPU their times."""
+        when, order = torch.sort(self.series.elapsed, stable=True)
+        series = self.series.key.index_select(0, order) >> TIME_BITS
+        return self.series_object.index_select(0, series), when.cpu().numpy()
+
+    def last_answers(self, relation: Tensor, answer: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
+        """Return the last event before a time, in ``answers``, of each answer to its relation, and if there is one."""
+        if len(self.answer_key) == 0:
+            return torch.zeros_like(answer), torch.zeros_like(answer, dtype=torch.bool)
+        key = relation * self.num_entities + answer
+        place = torch.searchsorted(self.answer_key, key).clamp(max=len(self.answer_key) - 1)
+        event, began = self.answers.last(place, elapsed)
+        return event, began & (self.answer_key.index_select(0, place) == key)
+
     def answer_features(self, relation: Tensor, answer: Tensor, elapsed: int) -> Tensor:
         """Return the features of each entity as an answer to its relation before a time. (batch, NUM_FEATURES)"""
         key = relation * self.num_entities + answer

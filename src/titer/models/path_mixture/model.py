@@ -23,6 +23,7 @@ from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.paths import Paths
 from titer.models.path_mixture.prior import EntityStates
 from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.sampled import Sample, sampled_cross_entropy
 from titer.models.path_mixture.scores import MixtureScores
 from titer.models.registry import register
 
@@ -101,11 +102,30 @@ class PathMixture(TracksTrainedEntities):
         """Return the mean cross-entropy of the answers, summed over the members."""
         loss = answers.new_zeros((), dtype=torch.float32)
         for rows, batch in self._by_time(queries, history):
-            for member in self._weights(batch):
-                targets = self._targets(member.entities, batch, queries[rows], answers[rows])
-                assert member.matrix is not None
-                loss = loss + cross_entropy(member.matrix, member.at, member.along, targets).sum()
+            exact = history.pair_index.num_known(batch.elapsed) <= self.config.exact_entities
+            losses = self._losses if exact else self._sampled_losses
+            loss = loss + losses(batch, queries[rows], answers[rows])
         return StepResult(loss / len(queries))
+
+    def _losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
+        """Return the sum of the losses of queries of one time step, over all members."""
+        loss = answers.new_zeros((), dtype=torch.float32)
+        for member in self._weights(batch):
+            targets = self._targets(member.entities, batch, queries, answers)
+            assert member.matrix is not None
+            loss = loss + cross_entropy(member.matrix, member.at, member.along, targets).sum()
+        return loss
+
+    def _sampled_losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
+        """Return an estimate of ``_losses`` from a sample of the candidates."""
+        loss = answers.new_zeros((), dtype=torch.float32)
+        others = self._others(queries, answers)
+        sample = Sample.draw(batch, self.config.sampled_entities)
+        for mixture in self.mixtures:
+            assert isinstance(mixture, Mixture)
+            candidates = mixture.sampled(batch, self.trained, answers, others, sample)
+            loss = loss + sampled_cross_entropy(candidates, self.config.label_smoothing).sum()
+        return loss
 
     def _targets(self, entities: EntityStates, batch: QueryBatch, queries: Queries, answers: Tensor) -> Targets:
         """Return the positions of the true answers, and of the other true answers that the loss excludes."""
