@@ -17,6 +17,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import UNREACHED
 from titer.models.path_mixture import prior, scores
 from titer.models.path_mixture.bags import sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
@@ -239,3 +240,25 @@ def test_training_with_few_sampled_candidates_learns(world_data: Dataset):
         optimiser.step()
     with torch.no_grad():
         assert float(dense_loss(model, queries, answers, history)) < 0.7 * float(before)
+
+
+@pytest.mark.slow
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME), without=st.sets(st.sampled_from(KINDS)), data=st.data())
+def test_candidates_have_the_probabilities_of_all_scores_given_that_one_of_them_is_the_answer(
+    graph: Graph, time: int, without: set[str], data: st.DataObject
+):
+    model = random_model(graph.vocabulary, graph.facts, **dict.fromkeys(without, False)).eval()
+    old = graph.vocabulary.num_entities
+    larger = Vocabulary([*graph.vocabulary.entities, "Added later"], graph.vocabulary.relations)
+    history = History(Facts.concatenate(graph.facts, Facts.from_rows([(0, 0, old, time + 1)])), larger)
+    entities = torch.arange(old)
+    queries = Queries(entities, torch.zeros_like(entities), torch.where(entities % 2 == 0, time, time + 1))
+    size = data.draw(st.integers(1, larger.num_entities))
+    chosen = [data.draw(st.permutations(range(larger.num_entities)))[:size] for _ in entities]
+    candidates = torch.tensor(chosen)
+    with torch.inference_mode():
+        found = model.score_candidates(queries, candidates, history)
+        whole = dense_scores(model, queries, history).gather(1, candidates)
+    expected = whole - torch.logsumexp(whole, dim=1, keepdim=True).clamp(min=-1e30)
+    torch.testing.assert_close(found.exp(), expected.exp(), rtol=1e-4, atol=1e-5)
+    assert torch.equal(found == UNREACHED, whole == UNREACHED)

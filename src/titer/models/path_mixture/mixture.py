@@ -82,6 +82,15 @@ class Reach:
     total: Tensor  # (reached,) of all kinds
 
 
+@dataclass(frozen=True)
+class Listed:
+    """The weights of reached answers and of other listed pairs."""
+
+    reached: Reached
+    parts: PriorParts
+    log_weight: Tensor  # (reached,) log(e^π + e^φ Σ w)
+
+
 class Mixture(nn.Module):
     r"""The weight of an answer: the sum of a prior and the weights of all paths that lead to it.
 
@@ -134,23 +143,8 @@ class Mixture(nn.Module):
             sample: The sampled entities.
         """
         queries = torch.arange(len(batch), device=answers.device)
-        found = self._reach(batch, [Ends(queries, answers), Ends(*others)])
-        reached, index = found.reached, batch.pair_index
-        seen = torch.zeros(batch.num_entities, dtype=torch.bool, device=answers.device)
-        for entity in (reached.answer, sample.entity, batch.subject):
-            seen.index_fill_(0, entity, True)
-        num_known = index.num_known(batch.elapsed)
-        listed = seen.nonzero()[:, 0]
-        parts = self.prior.of_some(batch, trained, listed[index.rank.index_select(0, listed) < num_known])
-        entities = parts.entities
-
-        column = entities.row(batch, reached.answer)
-        relation = batch.relation.index_select(0, reached.row)
-        frequency = self.prior.frequency.of_pairs(batch, relation, reached.answer, entities)
-        answer = entities.as_answer.index_select(0, column)
-        prior = frequency + (parts.query.index_select(0, reached.row) * answer).sum(dim=1)
-        along = self._along(batch, found, parts, prior, frequency)
-
+        listed = self.listed(batch, trained, [Ends(queries, answers), Ends(*others)], sample.entity)
+        reached, parts, entities = listed.reached, listed.parts, listed.parts.entities
         relations, size = batch.relations.values, len(sample.entity)
         each = sample.entity.repeat(len(relations))
         of_sample = self.prior.frequency.of_pairs(batch, relations.repeat_interleave(size), each, entities)
@@ -159,10 +153,11 @@ class Mixture(nn.Module):
         activity = self.prior.frequency.activity(entities.activity[-1:])
         of_rest = self.prior.frequency.never(batch.relation)[:, 0]
         of_rest = of_rest + (self.prior.frequency.activity_of(batch.relation) @ activity.T)[:, 0]
-        unknown = (column == entities.num_known).float()
+        unknown = (entities.row(batch, reached.answer) == entities.num_known).float()
+        num_known = batch.pair_index.num_known(batch.elapsed)
         return Candidates(
             row=reached.row,
-            pairs=torch.logaddexp(prior, along),
+            pairs=listed.log_weight,
             excluded=reached.slots[-1].long(),
             answer=reached.slots[-2].long(),
             sample=of_sample,
@@ -172,6 +167,30 @@ class Mixture(nn.Module):
             num_rest=batch.num_entities - num_known - torch.zeros_like(of_rest).index_add_(0, reached.row, unknown),
             num_entities=batch.num_entities,
         )
+
+    def listed(self, batch: QueryBatch, trained: Tensor, ends: list[Ends], more: Tensor) -> Listed:
+        """Return the weights of reached answers and of other listed pairs, without looking at any other entity.
+
+        Args:
+            batch: The queries.
+            trained: The mask of entities with facts in training.
+            ends: Pairs of query and answer to list besides the reached.
+            more: Further entities whose states to compute. Shape ``(entities,)``.
+        """
+        found, index = self._reach(batch, ends), batch.pair_index
+        reached = found.reached
+        seen = torch.zeros(batch.num_entities, dtype=torch.bool, device=more.device)
+        for entity in (reached.answer, batch.subject, more):
+            seen.index_fill_(0, entity, True)
+        entity = seen.nonzero()[:, 0]
+        known = index.rank.index_select(0, entity) < index.num_known(batch.elapsed)
+        parts = self.prior.of_some(batch, trained, entity[known])
+        relation = batch.relation.index_select(0, reached.row)
+        frequency = self.prior.frequency.of_pairs(batch, relation, reached.answer, parts.entities)
+        answer = parts.entities.as_answer.index_select(0, parts.entities.row(batch, reached.answer))
+        prior = frequency + (parts.query.index_select(0, reached.row) * answer).sum(dim=1)
+        along = self._along(batch, found, parts, prior, frequency)
+        return Listed(reached, parts, torch.logaddexp(prior, along))
 
     def _reach(self, batch: QueryBatch, more: list[Ends]) -> Reach:
         """Return the weights of all paths, summed by reached answer; ``more`` are pairs to list besides them."""

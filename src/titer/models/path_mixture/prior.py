@@ -110,7 +110,10 @@ class Prior(nn.Module):
         activity = torch.cat([activity, no_features(activity.device)[None]])
         row_of = torch.full((batch.num_entities,), len(known), device=known.device)
         row_of[known] = torch.arange(len(known), device=known.device)
-        tables = (activity[:, :0],) * 3 if self.fit is None else self.fit.describe_some(batch, known, trained)
+        nothing = activity[:, :0]
+        tables = (nothing, nothing, nothing)
+        if self.fit is not None:
+            tables = self.fit.describe_some(batch, known, trained)
         entities = EntityStates(len(known), activity, *tables, row_of=row_of)
         inverse = batch.history.vocabulary.inverse(batch.relation)
         subject_activity = batch.pair_index.answer_features(inverse, batch.subject, batch.elapsed)
