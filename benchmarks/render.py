@@ -11,19 +11,23 @@ import sys
 from pathlib import Path
 
 from rendering.blocks import with_blocks
+from rendering.conventions import PICTURE
 from rendering.files import BENCHMARKS, Measurements
-from rendering.pictures import inductive_picture, time_picture
+from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 
 ROOT = BENCHMARKS.parent
-DOCUMENTS = ("README.md", "docs/*.md", "benchmarks/*.md")
+DOCUMENTS = ("README.md", "CHANGELOG.md", "docs/*.md", "benchmarks/*.md")
 """Documents that may have blocks of results."""
 
 
 def rendered(measured: Measurements) -> dict[Path, str]:
     """Return the content of every file that shows results."""
     pages = {path: with_blocks(path.read_text(encoding="utf-8"), measured) for path in documents()}
-    pictures = {"inductive.svg": inductive_picture(measured), "time_encoding.svg": time_picture(measured)}
-    return {**pages, **{BENCHMARKS / name: text for name, text in pictures.items()}}
+    pages[BENCHMARKS / "inductive.svg"] = inductive_picture(measured)
+    pages[BENCHMARKS / "time_encoding.svg"] = time_picture(measured)
+    if measured.other_questions:
+        pages[ROOT / "docs" / PICTURE] = other_questions_picture(measured)
+    return pages
 
 
 def documents() -> list[Path]:
@@ -44,6 +48,7 @@ def main(words: list[str] | None = None) -> int:
     for path, text in changed:
         print(f"{path.relative_to(ROOT)} {'is not up to date' if check else 'is written'}")
         if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return int(check and bool(changed))
 

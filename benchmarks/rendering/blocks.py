@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from rendering.case_study import case_table
 from rendering.comparison import best_cells, best_published, other_systems_table, second_icews14_table
+from rendering.conventions import other_questions_table, published_convention_table
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, figure, metrics_of, percent, table
 from rendering.models import (
@@ -62,7 +64,8 @@ def overview(measured: Measurements) -> list[str]:
         "**`path_mixture`**": "path_mixture/{}",
         "`path_mixture`, without reading names": "path_mixture/{}-no-names",
         **{f"`titer`, recipe `{recipe}`": "titer/{}" + ending for recipe, ending in RECIPES.items()},
-        "`xerte`, the best of the nine other published models": "xerte/{}",
+        "`xerte`, the best of the nine other models in the TITer paper": "xerte/{}",
+        **{f"`{model}`": f"{model}/{{}}" for model in ("tlogic", "re_gcn", "tirgn")},
         "`recurrency`": "recurrency/{}",
         "`random_walk`": "random_walk/{}",
     }
@@ -175,6 +178,8 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
         for dataset in ("ICEWS14", "ICEWS18")
         for recipe in RECIPES
     },
+    "published conventions": published_convention_table,
+    "case study": case_table,
     "inductive mean": inductive_table,
     "time encoding": time_table,
     "datasets": statistics_table,
@@ -186,6 +191,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "unseen, all models": partial(model_table, group="unseen"),
     "best published": best_published,
     "second ICEWS14": second_icews14_table,
+    "other questions": other_questions_table,
     "path mixture": partial(small_table, labels=MIXTURE),
     "path mixture, unseen": partial(small_table, labels=MIXTURE, group="unseen"),
     "calibration, all models": calibration_table,

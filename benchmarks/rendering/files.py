@@ -26,28 +26,41 @@ class Measurements:
     """Faithfulness of evidence by dataset, from ``faithfulness/``."""
     small_world: dict[str, Row] = field(default_factory=dict)
     """Results on the small world by model, from ``small_world/``."""
+    other_questions: Rows = field(default_factory=dict)
+    """Results of a model that knows the other questions, by dataset and knowledge, from ``other_questions/``."""
+    case_study: Row = field(default_factory=dict)
+    """The queries of the paper's case study, from ``case_study.json``; empty if they were not explained yet."""
     notes: dict[str, Row] = field(default_factory=dict)
     """Figures without a result file, with their sources, from ``notes/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
         """Read all files."""
-        rows: Rows = defaultdict(list)
-        for row in _all(folder / "results").values():
-            if row["split"] == "test":
-                rows[row["label"]].append(row)
         return cls(
-            {label: sorted(of_one, key=lambda row: row["seed"]) for label, of_one in rows.items()},
+            _results(folder / "results"),
             {f"{row['model']}/{row['dataset'].lower()}": row for row in _all(folder / "sizes").values()},
             {row["name"]: row for row in _all(folder / "datasets").values()},
             _all(folder / "faithfulness"),
             {row["model"]: row for row in _all(folder / "small_world").values()},
+            _results(folder / "other_questions"),
+            _all(folder).get("case_study", {}),
             _all(folder / "notes"),
         )
 
     def of(self, label: str) -> list[Row]:
         """Return the results with a label, ordered by seed; none if there are none."""
         return self.rows.get(label, [])
+
+    def with_knowledge(self, dataset: str, known: str) -> list[Row]:
+        """Return the results of the path mixture with some knowledge of the other questions.
+
+        Without any, the model is the path mixture itself, so its results count. They are shown only beside others.
+        """
+        label = dataset.lower()
+        if known != "nothing":
+            return self.other_questions.get(f"{label}/{known}", [])
+        measured = any(name.startswith(f"{label}/") for name in self.other_questions)
+        return self.of(f"path_mixture/{label}") if measured else []
 
 
 def changed_settings(before: Row, after: Row) -> Row:
@@ -60,6 +73,15 @@ def changed_settings(before: Row, after: Row) -> Row:
         # Older files lack settings that were added later.
         if key != "seed" and key in old and old[key] != value
     }
+
+
+def _results(folder: Path) -> Rows:
+    """Return the results on the test split by label, ordered by seed."""
+    rows: Rows = defaultdict(list)
+    for row in sorted(_all(folder).values(), key=lambda row: row["seed"]):
+        if row["split"] == "test":
+            rows[row["label"]].append(row)
+    return dict(rows)
 
 
 def _all(folder: Path) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, metric_cells, metrics_of, percent, seeds, table
-from rendering.paper import BASELINES, RECIPES
+from rendering.paper import TABLE_ROWS
 from titer.evaluation.comparison import cell
-from titer.evaluation.published import DATASETS, METRICS, MODELS
+from titer.evaluation.published import DATASETS, METRICS
 
 MIXTURE = {
     "path_mixture/icews14": "the path mixture",
@@ -18,6 +18,7 @@ MIXTURE = {
     "path_mixture/icews18-no-names": "without names, ICEWS18",
 }
 EARLIER = {
+    "titer/icews14-earlier-paper": "ICEWS14, an earlier form of the recipe `paper`: 100 epochs, hours, best epoch",
     "titer/icews18-45-epochs": "ICEWS18, 45 epochs",
     "titer/icews18-55-epochs": "ICEWS18, 55 epochs",
     "titer/icews18": "ICEWS18, 65 epochs, the configuration",
@@ -25,12 +26,6 @@ EARLIER = {
     "titer/yago-second": "YAGO, decayed per epoch, 30 epochs",
     "titer/yago": "YAGO, decayed more slowly, dropout, 40 epochs, the configuration",
 }
-ROWS = {
-    **{f"`{model}`": (model, "") for model in MODELS if model != "titer"},
-    **{f"`titer`, recipe `{recipe}`": ("titer", ending) for recipe, ending in RECIPES.items()},
-    **{f"`{model}`": (model, "") for model in BASELINES},
-}
-"""The rows of a table over all models: the title, the model, and the ending of its labels."""
 
 
 def model_table(measured: Measurements, group: str | None = None) -> list[str]:
@@ -73,7 +68,9 @@ def first_evaluations(measured: Measurements) -> list[str]:
 
 def notes(measured: Measurements) -> list[str]:
     """Return the notes of the results in the tables over all models."""
-    shown = sorted(f"{model}/{dataset.lower()}{ending}" for model, ending in ROWS.values() for dataset in DATASETS)
+    shown = sorted(
+        f"{model}/{dataset.lower()}{ending}" for model, ending in TABLE_ROWS.values() for dataset in DATASETS
+    )
     return [f"- {label}: {row['note']}" for label in shown for row in measured.of(label) if row.get("note")]
 
 
@@ -104,6 +101,6 @@ def _found(measured: Measurements) -> dict[str, list[list[Row]]]:
     """Return the results of each row on every dataset, where there are any."""
     rows = {
         title: [measured.of(f"{model}/{dataset.lower()}{ending}") for dataset in DATASETS]
-        for title, (model, ending) in ROWS.items()
+        for title, (model, ending) in TABLE_ROWS.items()
     }
     return {title: found for title, found in rows.items() if any(found)}

@@ -20,7 +20,19 @@ from titer.evaluation.published import (
 
 RECIPES = {"released": "-released", "paper": "-paper", "tuned": ""}
 """The recipes of TITer, and how the labels of their results end."""
-BASELINES = ("path_mixture", "recurrency", "random_walk")
+OTHERS = ("tlogic", "re_gcn", "tirgn", "path_mixture", "recurrency", "random_walk")
+"""Models that are not in the paper's main table."""
+VARIANTS = {
+    "cygnet": {"`cygnet`": "", "`cygnet`, copying from the training split only": "-frozen"},
+    "titer": {f"`titer`, recipe `{recipe}`": ending for recipe, ending in RECIPES.items()},
+}
+"""Models with several rows in a table: the titles, and how the labels of their results end."""
+TABLE_ROWS = {
+    title: (model, ending)
+    for model in (*MODELS, *OTHERS)
+    for title, ending in VARIANTS.get(model, {f"`{model}`": ""}).items()
+}
+"""The rows of a table over all models: the title, the model, and the ending of its labels."""
 CONVENTION = "paper"
 PARTS = {
     "": "TITer",
@@ -37,11 +49,8 @@ def label(dataset: str, recipe: str, part: str = "") -> str:
 
 def main_rows(measured: Measurements) -> Iterator[tuple[str, str, list[list[Row]]]]:
     """Return the title, the model and the results on every dataset of each row of the main table, where it has any."""
-    recipes = [(f"`titer`, recipe `{name}`", "titer", suffix) for name, suffix in RECIPES.items()]
-    rivals = [(f"`{model}`", model, "") for model in MODELS if model != "titer"]
-    others = [(f"`{model}`", model, "") for model in BASELINES]
-    for title, model, suffix in (*rivals, *recipes, *others):
-        found = [measured.of(f"{model}/{dataset.lower()}{suffix}") for dataset in DATASETS]
+    for title, (model, ending) in TABLE_ROWS.items():
+        found = [measured.of(f"{model}/{dataset.lower()}{ending}") for dataset in DATASETS]
         if any(found):
             yield title, model, found
 
@@ -96,7 +105,7 @@ def size_table(measured: Measurements) -> list[str]:
     """Return Table 3: parameters and multiply-adds of all models on ICEWS14, and of TITer on all datasets."""
     lines = []
     for dataset in DATASETS:
-        for model in (*MODELS, *BASELINES) if dataset == DATASETS[0] else ("titer",):
+        for model in (*MODELS, *OTHERS) if dataset == DATASETS[0] else ("titer",):
             counted = measured.sizes.get(f"{model}/{dataset.lower()}")
             paper = SIZES.get(model) if dataset == DATASETS[0] else None
             if paper or (counted and counted["parameters"]):

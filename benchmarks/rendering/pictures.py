@@ -2,9 +2,11 @@
 
 from statistics import mean
 
+from rendering.comparison import ALL
+from rendering.conventions import KNOWLEDGE
 from rendering.files import Measurements, Row
 from rendering.markdown import metrics_of
-from rendering.paper import CONVENTION, RECIPES, label, main_rows, time_rows
+from rendering.paper import CONVENTION, RECIPES, TABLE_ROWS, time_rows
 from titer.drawing.charts import grouped_bars, svg_file
 from titer.evaluation.published import METRICS, TIME_GAIN, published
 
@@ -13,13 +15,14 @@ KINDS = ("mrr", "hits_at_10")
 
 def inductive_picture(measured: Measurements) -> str:
     """Draw Figure 4: MRR and Hits@10 on the ICEWS14 queries with an unseen entity, with the random walk as baseline."""
+    recipes = {("titer", ending): f"titer {recipe}" for recipe, ending in RECIPES.items()}
     bars: dict[str, list[Row]] = {}
-    for title, model, (rows, *_) in main_rows(measured):
-        if rows and model != "random_walk":
-            bars[title.replace("`", "").replace(", recipe", "")] = rows
-    for recipe in RECIPES:
-        if rows := measured.of(label("ICEWS14", recipe, "no-inductive-mean")):
-            bars[f"titer {recipe} w/o IM"] = rows
+    for model, ending in TABLE_ROWS.values():
+        name = recipes.get((model, ending), f"{model}{ending}")
+        for part, words in (("", ""), ("-no-inductive-mean", " w/o IM")):
+            rows = measured.of(f"{model}/icews14{ending}{part}")
+            if rows and model != "random_walk":
+                bars[f"{name}{words}"] = rows
     series = {METRICS[key]: [_unseen(rows, key) for rows in bars.values()] for key in KINDS}
     walks = measured.of("random_walk/icews14")
     baseline = {METRICS[key]: _unseen(walks, key) for key in KINDS} if walks else {}
@@ -37,14 +40,28 @@ def time_picture(measured: Measurements) -> str:
     static: dict[str, float] = {}
     for dataset, gain in TIME_GAIN.items():
         with_time = published("titer", dataset, "hits_at_1") or 0.0
-        temporal[f"{dataset}, paper"] = with_time
-        static[f"{dataset}, paper"] = with_time / (1 + gain / 100)
+        temporal[f"{dataset}, published"] = with_time
+        static[f"{dataset}, published"] = with_time / (1 + gain / 100)
         for of_dataset, recipe, rows, without in time_rows(measured):
             if of_dataset == dataset:
                 temporal[f"{dataset}, {recipe}"] = _hits(rows)
                 static[f"{dataset}, {recipe}"] = _hits(without)
     series = {"temporal": list(temporal.values()), "static": list(static.values())}
     return svg_file(grouped_bars("Hits@1 with and without relative time encoding", list(temporal), series))
+
+
+def other_questions_picture(measured: Measurements) -> str:
+    """Draw MRR and Hits@10 of the path mixture with each kind of knowledge about the other questions."""
+    bars = {
+        f"{dataset}, {known.replace('-', ' ')}": rows
+        for dataset in ALL
+        for known in KNOWLEDGE
+        if (rows := measured.with_knowledge(dataset, known))
+    }
+    series = {
+        METRICS[key]: [100 * mean(row["metrics"][key] for row in rows) for rows in bars.values()] for key in KINDS
+    }
+    return svg_file(grouped_bars("What it is worth to know the other questions of a time step", list(bars), series))
 
 
 def _hits(rows: list[Row]) -> float:

@@ -8,10 +8,12 @@ from typing import Any
 
 from site_pages.markup import code, table
 from site_pages.settings import settings_table
+from titer.data.benchmarks import BENCHMARKS
 from titer.models.registry import BUILT_IN, model_class
 
 METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
-DATASETS = ("ICEWS14", "ICEWS18", "WIKI", "YAGO")
+RECIPES = {"": "", "-released": ", recipe `released`", "-paper": ", recipe `paper`"}
+"""How labels of results end, and what this says about them."""
 
 Results = dict[str, list[dict[str, Any]]]
 """The published results of every label, such as ``titer/icews14``, one for each seed."""
@@ -80,7 +82,11 @@ def _settings(name: str, config: type, training: Any) -> list[str]:
 
 
 def _results(name: str, results: Results) -> list[str]:
-    found = {dataset: results.get(f"{name}/{dataset.lower()}", []) for dataset in DATASETS}
+    found = {
+        f"{dataset}{words}": results.get(f"{name}/{dataset.lower()}{ending}", [])
+        for dataset in BENCHMARKS
+        for ending, words in RECIPES.items()
+    }
     rows = [
         [dataset, *_metrics(of_one), str(len(of_one)), _command(of_one)] for dataset, of_one in found.items() if of_one
     ]

@@ -13,10 +13,14 @@ from titer.version import __version__ as __version__
 if TYPE_CHECKING:
     from titer.api import evaluate as evaluate
     from titer.api import train as train
+    from titer.data.attributes import Attributes as Attributes
     from titer.data.dataset import Dataset as Dataset
+    from titer.data.detection.proposal import Proposal as Proposal
+    from titer.data.detection.proposal import ProposalError as ProposalError
     from titer.data.facts import Facts as Facts
     from titer.data.importing import import_dataset as import_dataset
     from titer.data.load import load_dataset as load_dataset
+    from titer.data.readers.options import TableOptions as TableOptions
     from titer.data.readers.rejections import Problem as Problem
     from titer.data.time_axis import TimeAxis as TimeAxis
     from titer.data.time_unit import TimeUnit as TimeUnit
@@ -40,6 +44,12 @@ if TYPE_CHECKING:
     from titer.evaluation.protocol import Unreachable as Unreachable
     from titer.evaluation.ranks import Ranks as Ranks
     from titer.evaluation.result import Evaluation as Evaluation
+    from titer.forecasting.events.results import EventForecast as EventForecast
+    from titer.forecasting.events.results import Likelihood as Likelihood
+    from titer.forecasting.events.results import LikelyEvent as LikelyEvent
+    from titer.forecasting.events.results import Quantile as Quantile
+    from titer.forecasting.events.results import SurvivalStep as SurvivalStep
+    from titer.forecasting.events.results import WhenForecast as WhenForecast
     from titer.forecasting.fact_input import FactInput as FactInput
     from titer.forecasting.forecast import Answer as Answer
     from titer.forecasting.forecast import Forecast as Forecast
@@ -81,6 +91,9 @@ _PUBLIC = {
     "titer.data.load": ["load_dataset"],
     "titer.data.importing": ["import_dataset"],
     "titer.data.dataset": ["Dataset"],
+    "titer.data.attributes": ["Attributes"],
+    "titer.data.readers.options": ["TableOptions"],
+    "titer.data.detection.proposal": ["Proposal", "ProposalError"],
     "titer.data.facts": ["Facts"],
     "titer.data.vocabulary": ["Vocabulary"],
     "titer.data.time_axis": ["TimeAxis"],
@@ -97,6 +110,14 @@ _PUBLIC = {
     "titer.forecasting.forecaster": ["Forecaster"],
     "titer.forecasting.question": ["Question"],
     "titer.forecasting.forecast": ["Forecast", "Answer", "Reason", "PastFact", "Unanswered"],
+    "titer.forecasting.events.results": [
+        "EventForecast",
+        "LikelyEvent",
+        "Likelihood",
+        "WhenForecast",
+        "SurvivalStep",
+        "Quantile",
+    ],
     "titer.forecasting.picture": ["Picture"],
     "titer.forecasting.names": ["NameIndex"],
     "titer.forecasting.what_if": ["WhatIf", "Move"],

@@ -17,7 +17,7 @@ from titer.models.registry import model_class
 from titer.runs.reproduce import find_configuration
 from titer.runs.run import Run
 from titer.runs.train import train as train_run
-from titer.suggestions import suggest
+from titer.suggestions import hint
 from titer.training.config import Config, TrainingConfig, read_toml
 
 
@@ -106,7 +106,7 @@ def evaluate(
     """
     model, data = _model_and_dataset(what, dataset, device)
     if split not in data.splits:
-        raise TiterError(f"unknown split {split!r}; choose from {', '.join(data.splits)}")
+        raise TiterError(f"unknown split {split!r}{hint(split, list(data.splits))}")
     protocol = convention(protocol) if isinstance(protocol, str) else protocol
     return evaluate_model(model, data, split, protocol, batch_size=batch_size, quiet=quiet)
 
@@ -169,7 +169,5 @@ def _tables_with(setting: str, model_name: str) -> list[str]:
     tables = [table for table, names in (("model", of_model), ("training", of_training)) if setting in names]
     if not tables:
         known = list(dict.fromkeys([*of_training, *of_model]))
-        close = suggest(setting, known)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}"
-        raise ConfigError(f"unknown setting {setting!r} of {model_name}; {hint}")
+        raise ConfigError(f"unknown setting {setting!r} of {model_name}{hint(setting, known)}")
     return tables

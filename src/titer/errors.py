@@ -29,6 +29,14 @@ class StoreError(TiterError):
     """A fact store cannot be reached, is damaged, or belongs to another dataset."""
 
 
+def did_you_mean(suggestions: list[str]) -> str:
+    """Return the end of an error message that suggests names; empty without any."""
+    if not suggestions:
+        return ""
+    *others, last = map(repr, suggestions)
+    return f"; did you mean {', '.join(others)} or {last}?" if others else f"; did you mean {last}?"
+
+
 class UnknownNameError(TiterError):
     """A name is unknown.
 
@@ -38,9 +46,7 @@ class UnknownNameError(TiterError):
 
     def __init__(self, message: str, suggestions: list[str] | None = None):
         self.suggestions = suggestions or []
-        if self.suggestions:
-            message += "\nDid you mean: " + ", ".join(self.suggestions) + "?"
-        super().__init__(message)
+        super().__init__(message + did_you_mean(self.suggestions))
 
 
 class UnknownFactError(TiterError):
@@ -52,7 +58,7 @@ class UnknownFactError(TiterError):
 
     def __init__(self, message: str, suggestions: list[str]):
         self.suggestions = suggestions
-        super().__init__("\n  ".join([f"{message}\nDid you mean:", *suggestions]) if suggestions else message)
+        super().__init__("\n  ".join([f"{message}; did you mean:", *suggestions]) if suggestions else message)
 
 
 class MissingPackageError(TiterError):

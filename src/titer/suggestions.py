@@ -1,6 +1,8 @@
 """Suggestions for misspelt names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from titer.errors import did_you_mean
 
 MIN_SIMILARITY = 60.0
 """Similarity, in percent, below which a name is not suggested."""
@@ -26,3 +28,13 @@ def suggest(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
     # Of equally similar names, one with the same beginning is more likely to be meant.
     similar.sort(key=lambda match: (-match[1], -Prefix.similarity(wanted, match[0])))
     return [spellings[match] for match, _, _ in similar[:limit]]
+
+
+def hint(name: str, known: Sequence[str]) -> str:
+    """Return the end of an error message about an unknown name: the most similar known name, or all of them.
+
+    Args:
+        name: What was written.
+        known: The names that exist, few enough to be listed.
+    """
+    return did_you_mean(suggest(name, known)) or f"; choose from {', '.join(known) or 'none'}"

@@ -7,9 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+import recipes
 import render
 from rendering.blocks import BLOCKS, NONE, with_blocks, without_blocks
+from rendering.case_study import case_table
 from rendering.comparison import best, second_icews14_table
+from rendering.conventions import other_questions_table, published_convention_table
 from rendering.files import BENCHMARKS, Measurements, Row
 from rendering.models import commands, model_table, notes
 from rendering.paper import (
@@ -22,10 +25,13 @@ from rendering.paper import (
     time_table,
     unseen_table,
 )
-from rendering.pictures import inductive_picture, time_picture
+from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 from rendering.values import known_figures, shown_figures
 from rendering.walk import walk_table
-from titer.evaluation.published import METRICS
+from titer.data.load import load_dataset
+from titer.evaluation.published import CASES, METRICS
+from titer.runs.reproduce import find_configuration
+from titer.training.config import Config
 
 DOCUMENTS = render.documents()
 
@@ -178,22 +184,84 @@ class TestPaper:
 
     def test_the_walk_names_what_each_step_changes_and_adds(self):
         measured = results(
-            titer__icews14_paper=[0.1],
-            titer__icews14_paper_walk_01_epochs=[0.2],
-            titer__icews14_paper_walk_02_back=[0.15],
+            titer__icews14_paper=[0.1, 0.1],
+            titer__icews14_paper_moving_average=[0.12],
+            titer__icews14_walk_01_epochs=[0.2, 0.4],
+            titer__icews14_walk_02_back=[0.15],
             titer__icews14=[0.3],
         )
         for number, (label, rows) in enumerate(measured.rows.items()):
-            rows[0]["config"]["training"]["epochs"] = 400 if label == "titer/icews14-paper" else 100
-            rows[0]["config"]["model"]["strictly_back"] = number >= 2
+            for row in rows:
+                row["config"]["training"]["epochs"] = 400 if label == "titer/icews14-paper" else 100
+                row["config"]["model"]["strictly_back"] = number >= 3
+                row["config"]["model"]["dropout"] = 0.3 if label == "titer/icews14" else 0
+                row["config"]["model"]["baseline"] = "moving_average" if "average" in label else "standardised"
         found = walk_table(measured)
-        assert [line.split(" | ")[0] for line in found[2:]] == [
-            "| recipe `paper`",
-            "| `training.epochs=100`",
-            "| `model.strictly_back=true`",
-            "| recipe `tuned`",
+        assert [line.split(" | ")[0].removeprefix("| ") for line in found[2:]] == [
+            "recipe `paper`",
+            "`training.epochs=100`",
+            "*only here: `model.baseline=moving_average`*",
+            "`model.strictly_back=true`",
+            "`model.dropout=0.3`: recipe `tuned`",
         ]
+        assert cells(found, "`training.epochs=100`")[-2:] == ["+20.00", "2"]
+        # Only the seeds that both results have are compared.
         assert cells(found, "`model.strictly_back=true`")[-2:] == ["-5.00", "1"]
+        assert walk_table(results(titer__icews14=[0.3])) == []
+
+    def test_our_paths_of_the_case_study_are_beside_the_papers(self):
+        fact = {"subject": "Armed Rebel (Comoros)", "relation": "Fight", "object": "Military (Comoros)", "time": "2018"}
+        path = {"facts": [{**fact, "numbers": {"probability": 0.25, "beta": 0.5}}]}
+        case = CASES[1]
+        explained = {
+            **{name: getattr(case, name) for name in ("subject", "relation", "object", "time")},
+            "unseen": ["Military (Comoros)"],
+            "rank": 7,
+            "paths": [path],
+            "path_of_the_paper": {"place": 2, **path},
+        }
+        found = case_table(Measurements({}, case_study={"cases": [explained]}))
+        query = "Military (Comoros) †, Use conventional military force, Armed Rebel (Comoros), 2018-10-26"
+        assert cells(found, query) == [
+            f"Armed Rebel (Comoros), {case.path[0].relation}, Military (Comoros), 2018-10-19 (printed as Investigate)",
+            *("0.54", "7", "Armed Rebel (Comoros), Fight, Military (Comoros), 2018 (π 0.25, β 0.50)"),
+            "2: π 0.25, β 0.50",
+        ]
+        assert len(found) == 7
+        assert case_table(Measurements({})) == []
+
+    def test_results_under_the_published_convention_are_beside_the_common_ones(self):
+        protocol = {"filter": "static", "ties": "realistic", "unreachable": "tied", "past": "frozen-at-train"}
+        row = result("cygnet/wiki-frozen", 0.2, published_convention={"protocol": protocol, "metrics": {"mrr": 0.3}})
+        found = published_convention_table(Measurements({"cygnet/wiki-frozen": [row], "cygnet/wiki": [result("", 1)]}))
+        words = "static filter, realistic ties, unreachable tied, frozen-at-train history"
+        assert cells(found, "`cygnet`, copying from the training split only", "WIKI") == [
+            *(words, "30.00", "20.00", "20.00", "33.89", "1")
+        ]
+        assert len(found) == 3
+
+
+class TestRecipes:
+    def test_stored_results_of_a_recipe_have_its_configuration(self, measured: Measurements):
+        for training in recipes.trainings():
+            changes = [*training.changes, f"training.seed={training.seed}"]
+            expected = Config.load(find_configuration(training.configuration), overrides=changes)
+            for row in measured.of(training.label):
+                if row["seed"] == training.seed:
+                    assert Config.from_dict(row["config"]) == expected, training.label
+
+    @pytest.mark.real_data
+    def test_the_queries_and_paths_of_the_case_study_are_facts_of_icews18(self, datasets_folder: Path):
+        """Also the two whose printed relation is another one, with the next id."""
+        dataset = load_dataset(datasets_folder / "ICEWS18")
+        entities, relations = dataset.vocabulary.entities, dataset.vocabulary.relations
+        known = set(dataset.test)
+        for case in CASES:
+            for fact in (case, *case.path):
+                ids = entities.index(fact.subject), relations.index(fact.relation), entities.index(fact.object)
+                assert (*ids, dataset.axis.step(fact.time)) in known
+            for hop in case.path:
+                assert not hop.printed or relations.index(hop.printed) == relations.index(hop.relation) + 1
 
 
 class TestResults:
@@ -234,6 +302,19 @@ class TestResults:
         assert cells(found, "`titer`")[0] == "40.00"
 
 
+class TestOtherQuestions:
+    def test_every_kind_of_knowledge_has_a_row_and_a_bar(self):
+        known = results(icews14__both_directions=[0.2]).rows
+        measured = Measurements(results(path_mixture__icews14=[0.1, 0.1]).rows, other_questions=known)
+        measured.rows["path_mixture/icews14"] = measured.rows.pop("path-mixture/icews14")
+        found = other_questions_table(measured)
+        assert cells(found, "ICEWS14", "nothing")[0] == "10.00 ± 0.00"
+        assert cells(found, "", "both directions")[0] == "20.00"
+        assert found[-1].startswith("![")
+        assert "ICEWS14, both directions" in words_of(other_questions_picture(measured))
+        assert other_questions_table(Measurements({})) == []
+
+
 def words_of(picture: str) -> list[str]:
     svg = ElementTree.fromstring(picture)
     assert svg.tag.endswith("svg")
@@ -264,6 +345,6 @@ class TestPictures:
 
     def test_the_time_picture_has_the_papers_bars_beside_ours(self):
         words = words_of(time_picture(results(titer__wiki=[0.1], titer__wiki_static=[0.05])))
-        assert words[words.index("WIKI, paper") + 1 :][:2] == ["73.0", "61.6"]
+        assert words[words.index("WIKI, published") + 1 :][:2] == ["73.0", "61.6"]
         assert words[words.index("WIKI, tuned") + 1 :][:2] == ["20.0", "10.0"]
         assert {"temporal", "static"} <= set(words)

@@ -190,7 +190,7 @@ def test_forecast_prints_names_dates_and_evidence(runs: dict[str, Path]):
 @pytest.mark.slow
 def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: dict[str, Path], tmp_path: Path):
     for words, message in (
-        (("forecast", runs["recurrency"], "Aldorai", "accuse"), "Did you mean: Aldoria"),
+        (("forecast", runs["recurrency"], "Aldorai", "accuse"), "did you mean 'Aldoria'"),
         (
             ("train", "small-world", "--out", tmp_path / "x", "--set", "training.epoch=2"),
             "did you mean 'training.epochs'",
@@ -201,7 +201,7 @@ def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: di
             ("train", "small-world", "--model", "recurrency", "--out", runs["recurrency"] / "config.toml" / "x"),
             "config.toml",
         ),
-        (("evaluate", runs["recurrency"], "--ties", "lucky"), "--ties must be one of"),
+        (("evaluate", runs["recurrency"], "--ties", "lucky"), "unknown --ties 'lucky'; choose from"),
     ):
         result = titer_process(*words)
         assert result.returncode == 1

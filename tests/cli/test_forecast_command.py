@@ -49,7 +49,7 @@ def test_what_if_shows_the_changes(run: Path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--without", "Caldera | hold talks with | Drovia | 2023-06-27"], "Did you mean:\n  " + KNOWN),
+        (["--without", "Caldera | hold talks with | Drovia | 2023-06-27"], "did you mean:\n  " + KNOWN),
         (["--with", "Caldera | accuse | Drovia | 2023-07-01"], "only facts before the question's time"),
         (["--with", "Caldera accuse Drovia"], "SUBJECT | RELATION | OBJECT | DATE"),
         (["--out", "x.csv"], "--out needs --file"),

@@ -144,7 +144,9 @@ BAD_FILES: dict[str, tuple[str, str | bytes, str]] = {
     "not Feather": ("f.feather", "ARROW1, but invalid", ": not a readable Feather file"),
     "not gzip": ("f.csv.gz", b"\x1f\x8b\x08, but invalid", ": cannot be read"),
     "neither gzip nor JSON": ("f.jsonl.gz", b"\x1f\x8b\x08, but invalid", ": cannot be read"),
-    "an unknown ending": ("f.xlsx", HEADER + GOOD, ": unknown format '.xlsx'"),
+    "an unknown ending": ("f.pdf", b"%PDF-1.7 \x00\x01\x02", ": unknown format '.pdf'"),
+    "not Excel": ("f.xlsx", HEADER + GOOD, ": not a readable Excel file"),
+    "not an archive": ("f.zip", HEADER + GOOD, ": cannot be read as a .zip archive"),
 }
 
 
@@ -173,9 +175,10 @@ def test_a_bad_row_can_be_skipped_and_is_listed(tmp_path: Path, name: str, text:
     assert f"skipped 1 invalid rows, written with the reasons to {rejected}" in result.stderr
     with rejected.open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
-    column = f", column '{row['column']}'" if row["column"] else ""
-    assert f"{row['file']}, row {row['row']}{column}: {row['reason']}".startswith(f"{path}{message}")
-    assert row["text"]
+    where = {name: row[f"rejected_{name}"] for name in ("file", "row", "column", "reason")}
+    column = f", column '{where['column']}'" if where["column"] else ""
+    assert f"{where['file']}, row {where['row']}{column}: {where['reason']}".startswith(f"{path}{message}")
+    assert any(row[name] for name in row if not name.startswith("rejected_"))
 
 
 @pytest.mark.parametrize(("name", "text", "message"), BAD_FILES.values(), ids=BAD_FILES)
@@ -384,7 +387,7 @@ def test_rows_between_two_stray_quotation_marks_are_not_read_as_one_name(tmp_pat
         read(tmp_path / "facts.csv")
 
 
-def test_rejected_rows_are_listed_in_order_with_file_reason_and_text(tmp_path: Path):
+def test_rejected_rows_are_listed_in_order_with_their_columns_and_the_reason(tmp_path: Path):
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     first.write_text(HEADER + "Ada,visit,Ben,soon\nAda\n" + GOOD)
     second.write_text(HEADER + "Ada,visit,,2018-10-01\n")
@@ -395,10 +398,10 @@ def test_rejected_rows_are_listed_in_order_with_file_reason_and_text(tmp_path: P
     with rejected.open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows == [
-        ["file", "row", "column", "reason", "text"],
-        [str(first), "2", "time", "'soon' is not a date like 2018-10-04", "Ada,visit,Ben,soon"],
-        [str(first), "3", "", "1 column instead of 4", "Ada"],
-        [str(second), "2", "object", "empty", "Ada,visit,,2018-10-01"],
+        [*POINT, "rejected_file", "rejected_row", "rejected_column", "rejected_reason"],
+        ["Ada", "visit", "Ben", "soon", str(first), "2", "time", "'soon' is not a date like 2018-10-04"],
+        ["Ada", "", "", "", str(first), "3", "", "1 column instead of 4"],
+        ["Ada", "visit", "", "2018-10-01", str(second), "2", "object", "empty"],
     ]
     assert json.loads(CliRunner().invoke(app, ["data", "info", str(tmp_path / "out"), "--json"]).stdout)["train"] == 3
 

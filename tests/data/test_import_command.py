@@ -101,7 +101,7 @@ def test_bad_rows_of_a_benchmark_folder_are_skipped_and_listed(tmp_path: Path):
     assert not (tmp_path / "out").exists()
     titer("data", "import", folder, "--out", tmp_path / "out", "--bad-rows", "skip")
     with (tmp_path / "out.rejected.csv").open(newline="") as file:
-        rows = [(row["row"], row["column"]) for row in csv.DictReader(file)]
+        rows = [(row["rejected_row"], row["rejected_column"]) for row in csv.DictReader(file)]
     assert rows == [("4", "object"), ("5", "")]
     assert len(open_dataset(tmp_path / "out").train) == 3
 

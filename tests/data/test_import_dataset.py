@@ -68,7 +68,7 @@ def test_splits_begin_at_the_given_dates(table: Path):
     ("unit", "message"),
     [
         ("dayy", r"unknown time unit 'dayy'; did you mean 'day'\?"),
-        ("x", "unknown time unit 'x'; known: hour, day, week, month, year, integer"),
+        ("x", "unknown time unit 'x'; known: hour, day, week, month, quarter, year, integer"),
     ],
 )
 def test_an_unknown_unit_is_rejected_with_a_suggestion(table: Path, unit: str, message: str):

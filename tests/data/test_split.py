@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from strategies import Graph, graphs
 from titer.data.facts import Facts
-from titer.data.importing import SplitOptions
+from titer.data.import_files import SplitOptions
 from titer.data.split import Splits, split_by_fraction, split_by_time
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError

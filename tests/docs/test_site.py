@@ -59,11 +59,13 @@ class TestReference:
 
 class TestModels:
     def test_every_model_has_a_page_with_settings_and_results(self):
-        pages = models.pages(ROOT / "benchmarks" / "results")
+        folder = ROOT / "benchmarks" / "results"
+        pages, labels = models.pages(folder), models.load_results(folder)
         assert set(pages) == set(BUILT_IN)
         for name, page in pages.items():
             assert "## Settings" in page
-            assert f"`titer reproduce {name}/icews14`" in page
+            assert ("## Results" in page) == any(label.startswith(f"{name}/") for label in labels)
+        assert "`titer reproduce titer/icews14`" in pages["titer"]
 
     def test_no_formula_of_a_model_has_a_stray_alignment_mark(self):
         for name in BUILT_IN:

@@ -111,3 +111,10 @@ def test_forecasts_become_data_frames(forecaster: Forecaster, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingPackageError, match="pip install pandas"):
         found.to_pandas()
+
+
+def test_forecasts_and_answers_have_short_representations(forecaster: Forecaster) -> None:
+    found = forecaster.ask("Caldera", "hold talks with", at="2023-07-01", top=3, explain=3)
+    assert repr(found) == "Forecast('Caldera — hold talks with — ?, 2023-07-01', answers=3, best='Drovia')"
+    assert len(repr(found.answers[0])) < 80
+    assert "reasons=3" in repr(found.answers[0])

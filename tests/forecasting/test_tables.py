@@ -48,11 +48,12 @@ def test_a_table_has_a_row_for_every_answer_and_one_for_every_failure(results: l
         assert row["evidence"][0]["facts"][0]["time"] == answer.reasons[0].facts[0].time
         assert (row["subject"], row["object"], row["ahead"], row["error"]) == ("Caldera", None, 1, None)
     assert (rows[3]["subject"], rows[3]["object"]) == (None, "Army of Aldoria")
-    assert ". Did you mean: Caldera" in rows[6]["error"]
+    assert "; did you mean 'Caldera'" in rows[6]["error"]
     assert (rows[7]["no_history"], rows[7]["answer"]) == (True, None)
     assert "no earlier fact" in rows[7]["error"]
     assert rows[8]["subject"] == 'say "hi", <b>'
-    assert first.to_table().to_pylist() == rows[:3]
+    of_one = [{key: value for key, value in row.items() if key not in ("question", "error")} for row in rows[:3]]
+    assert first.to_table().to_pylist() == of_one
 
 
 def test_batches_are_parts_of_the_table(results: list[Forecast | Unanswered]):

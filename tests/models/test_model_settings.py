@@ -16,6 +16,7 @@ from titer.models.recurrency import RecurrencyConfig
 from titer.models.renet.config import RENetConfig
 from titer.models.tango.config import TANGOConfig
 from titer.models.tirgn.config import TiRGNConfig
+from titer.models.tlogic.config import TLogicConfig
 from titer.models.tntcomplex import TNTComplExConfig
 from titer.models.ttranse import TTransEConfig
 from titer.models.xerte.config import XERTEConfig
@@ -46,6 +47,7 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "dim": COUNT,
         "copy_weight": ([0.1, 0.9], [0.0, 1.0, NAN]),
         "copy_range": POSITIVE,
+        "frozen_vocabulary": ANYTHING,
         "dropout": RATE,
     },
     DESimplEConfig: {**EMBEDDING, "temporal_share": SHARE, "time_scale": POSITIVE},
@@ -88,6 +90,20 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "num_periods": COUNT,
         "embedding_penalty": NOT_NEGATIVE,
         "smoothness_penalty": NOT_NEGATIVE,
+    },
+    TLogicConfig: {
+        "rule_lengths": ([(1,), (3, 1)], [(), (1, 1), (0,), (4,)]),
+        "num_walks": COUNT,
+        "transition": (["exponential", "uniform"], ["linear"]),
+        "num_samples": COUNT,
+        "min_confidence": SHARE,
+        "min_body_support": COUNT,
+        "top_k": ([0, 20], [-1]),
+        "window": ([0, 200], [-1]),
+        "confidence_weight": SHARE,
+        "decay": POSITIVE,
+        "smoothing": NOT_NEGATIVE,
+        "popularity_weight": SHARE,
     },
     TTransEConfig: {**EMBEDDING, "num_periods": COUNT},
     XERTEConfig: {

@@ -81,6 +81,6 @@ def test_the_command_of_a_result_includes_the_training(tmp_path: Path, monkeypat
     titer("evaluate", "runs/recurrency-icews14-seed4", "--results", "rows", "--split", "valid")
     row = json.loads(Path("rows/recurrency-small-world-seed4-valid.json").read_text())
     assert row["command"] == (
-        "titer reproduce recurrency/icews14 --seed 4 && "
+        "titer reproduce recurrency/icews14 --seed 4 --data small-world && "
         "titer evaluate runs/recurrency-icews14-seed4 --split valid --label recurrency/small-world"
     )

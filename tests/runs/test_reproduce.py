@@ -50,7 +50,7 @@ def test_reproduce_trains_evaluates_and_writes_a_result(tmp_path: Path, monkeypa
     words = ["reproduce", "titer/small-world", "--results", tmp_path / "results"]
     shown = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK)
     row = json.loads((tmp_path / "results" / "quick-seed3.json").read_text())
-    assert set(row) >= FIELDS
+    assert set(row) >= FIELDS | {"commit", "modified", "date", "calibration"}
     assert (row["seed"], row["model"], row["split"]) == (3, "titer", "test")
     assert row["config"]["model"]["beam_size"] == 5
     assert row["gpu_gigabytes"] == 1.5
@@ -101,7 +101,7 @@ def test_unknown_configurations_are_rejected_by_name(tmp_path: Path):
     for name in ("titer/icews15", "../secrets", "titer"):
         with pytest.raises(TiterError, match="unknown configuration"):
             titer("reproduce", name, "--out", tmp_path / "run")
-    with pytest.raises(TiterError, match=r"\nDid you mean: .*titer/icews14"):
+    with pytest.raises(TiterError, match=r"; did you mean .*'titer/icews14'"):
         titer("size", "titer/icews15")
 
 
@@ -137,3 +137,4 @@ def test_every_stored_result_has_its_command_and_settings(path: Path):
     assert set(row) >= FIELDS
     assert row["command"].startswith("titer reproduce ")
     assert len(row["dataset"]["checksum"]) == 64
+    assert re.fullmatch("[0-9a-f]{7,40}", row.get("commit", "0000000"))  # files before this field have none

@@ -61,8 +61,8 @@ def test_a_bad_row_is_reported_and_nothing_is_stored(store: FactStore, tmp_path:
     assert result.rejected_file is not None
     with result.rejected_file.open(encoding="utf-8") as text:
         (written,) = csv.DictReader(text)
-    assert (written["row"], written["file"]) == ("4", str(file))
-    assert written["reason"] in str(refused.value)
+    assert (written["rejected_row"], written["rejected_file"]) == ("4", str(file))
+    assert written["rejected_reason"] in str(refused.value)
 
 
 def test_backfill_accepts_earlier_facts(store: FactStore, tmp_path: Path):

@@ -36,7 +36,7 @@ def test_a_configuration_is_equal_after_writing_and_reading():
         ("training.learning_rate_schedule=cosine", "must be one of constant, linear, triangle, not 'cosine'"),
         ("training.seed=2147483648", "training.seed must be at most 2147483647"),
         ("training.device=1", "training.device must be a string"),
-        ("model.preset=paper", "unknown preset 'paper'; known: none"),
+        ("model.preset=paper", "unknown preset 'paper'; choose from none"),
         ("model.colour=red", "unknown setting 'model.colour'"),
         ("trainig.epochs=1", "did you mean 'training'"),
         ("epochs=1", "overrides have the form TABLE.KEY=VALUE"),

@@ -1,5 +1,6 @@
 """The commands ``titer data``: list, download, import and inspect datasets."""
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from titer.cli.import_data import import_data
 from titer.cli.options import JsonOption, examples
 from titer.cli.screen import say, say_json, say_table, spark
 from titer.errors import DataError
+from titer.suggestions import hint
 
 if TYPE_CHECKING:
     from titer.data.dataset import Dataset
@@ -61,7 +63,7 @@ def download(
 
     benchmark = benchmark_named(name)
     if benchmark is None:
-        raise DataError(f"unknown benchmark {name!r}; choose from {', '.join(BENCHMARKS)}")
+        raise DataError(f"unknown benchmark {name!r}{hint(name, list(BENCHMARKS))}")
     say(f"{benchmark.name} is in {downloads.download(benchmark, mirror=mirror, folder=folder)}")
 
 
@@ -93,6 +95,8 @@ def _show(summary: "Summary") -> None:
     say(f"{dataset.name}: {numbers['first']} to {numbers['last']}, time unit: {dataset.axis.unit}")
     say(f"{dataset.vocabulary.num_entities:,} entities, {dataset.vocabulary.num_relations:,} relations, "
         f"{len(summary.steps):,} time steps with facts")  # fmt: skip
+    if dataset.mapping is not None and (words := dataset.mapping.words()):
+        say(f"imported with {shlex.join(words)}")
     say()
     say_table(
         ["split", "facts", "duplicates", "from", "to"],

@@ -9,6 +9,7 @@ import typer
 from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
+from titer.suggestions import hint
 
 if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation
@@ -44,6 +45,12 @@ def evaluate(
         str | None,
         typer.Option(metavar="HISTORY", help="Facts that may be used: rolling, frozen-at-train or frozen-at-valid."),
     ] = None,
+    events: Annotated[
+        bool, typer.Option("--events", help="Evaluate event forecasts: probabilities of all events of each step.")
+    ] = False,
+    horizon: Annotated[
+        int, typer.Option(min=1, max=30, help="With --events: steps ahead, and length of the windows.")
+    ] = 1,
     set: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,6 +80,11 @@ def evaluate(
     from titer.evaluation.evaluate import evaluate as evaluate_model
     from titer.runs.run import Run
 
+    if events:
+        from titer.cli.events import evaluate_events
+
+        evaluate_events(run, split.value, horizon, device, json=json)
+        return
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened, changes = Run(run), set or []
     model = opened.load_model(device, changes)
@@ -116,8 +128,8 @@ def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":
         try:
             changes[name] = kinds[name](value)
         except ValueError:
-            known = ", ".join(option.value for option in kinds[name])
-            raise ConfigError(f"--{name} must be one of {known}, not {value!r}") from None
+            known = [option.value for option in kinds[name]]
+            raise ConfigError(f"unknown --{name} {value!r}{hint(value, known)}") from None
     return replace(convention(convention_name or "realistic"), **changes)
 
 

@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from titer.cli.import_data import report_rejections
 from titer.cli.options import (
     BadRows,
     BadRowsOption,
     ColumnOption,
+    ConstantOption,
     DateFormatOption,
     DelimiterOption,
     EncodingOption,
     JsonOption,
+    MissingOption,
     NamesOption,
     RunArgument,
     StoreOption,
@@ -44,10 +47,12 @@ def add(
     store: StoreOption = None,
     backfill: Annotated[bool, typer.Option("--backfill", help="Accept facts before the last known time step.")] = False,
     column: ColumnOption = None,
+    constant: ConstantOption = None,
     names: NamesOption = None,
     delimiter: DelimiterOption = None,
-    encoding: EncodingOption = "utf-8",
+    encoding: EncodingOption = None,
     date_format: DateFormatOption = None,
+    missing: MissingOption = None,
     earliest: Annotated[
         str | None, typer.Option(metavar="DATE", help="First date to keep; earlier parts of intervals are dropped.")
     ] = None,
@@ -62,6 +67,7 @@ def add(
 ) -> None:
     """Add dated facts to the history of a run.
 
+    The file is read as the dataset was imported, with the same columns and date format, unless options say otherwise.
     The next question is answered with them. Facts must not be earlier than the last known time step. They may have
     entities that are unseen in training, but no unknown relation. A known fact is not added twice. Nothing is stored
     unless every row is valid; facts are on disk when the command returns.
@@ -69,7 +75,15 @@ def add(
     from titer.store.adding import add_file
 
     options = table_options(
-        column, names, delimiter, encoding=encoding, date_format=date_format, earliest=earliest, latest=latest
+        column,
+        names,
+        delimiter,
+        constant=constant,
+        missing=missing,
+        encoding=encoding,
+        date_format=date_format,
+        earliest=earliest,
+        latest=latest,
     )
     with _open(run, store) as facts:
         result = add_file(
@@ -145,8 +159,7 @@ def _show(result: "AddedFile", run: Path) -> None:
     for count, what in ((result.num_blank, "blank rows"), (result.num_outside, "rows outside the given dates")):
         if count:
             note(f"skipped {count:,} {what}")
-    if result.rejected_file is not None:
-        note(f"skipped {len(result.rejections):,} invalid rows, written with the reasons to {result.rejected_file}")
+    report_rejections(result.rejections, result.rejected_file)
     what = "fact" if added.num_added == 1 else "facts"
     say(f"{run}: {added.num_added:,} {what} added" + (f", {added.num_known:,} already known" * bool(added.num_known)))
     if added.num_backfilled:

@@ -12,6 +12,7 @@ from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
+    from titer.data.readers.options import TableOptions
     from titer.forecasting.forecast import Forecast, Unanswered
     from titer.forecasting.forecaster import Forecaster
 
@@ -91,7 +92,7 @@ def forecast(
         raise TiterError("--out needs --file; use --json for the answers to one question")
     question = Question(subject, relation, object, at)
     forecaster = Forecaster.load(run, device, store)
-    _note_no_evidence(forecaster, explained)
+    note_no_evidence(forecaster, explained)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)
         if without or with_
@@ -125,9 +126,9 @@ def _answer_file(
     # Errors in the files are reported before the model is loaded.
     if out is not None:
         check_can_write(out, overwrite=overwrite)
-    questions, total = read_questions(file), count_rows(file)
+    questions, total = read_questions(file, _mapping(run)), count_rows(file)
     forecaster = Forecaster.load(run, device, store)
-    _note_no_evidence(forecaster, explain)
+    note_no_evidence(forecaster, explain)
     results = forecaster.ask_many(questions, top=top, explain=explain)
     counted = _Counted(track(results, "answering", total))
     if out is not None:
@@ -141,7 +142,16 @@ def _answer_file(
         note(f"{counted.unanswered:,} of {counted.questions:,} questions could not be answered: {where}")
 
 
-def _note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
+def _mapping(run: Path) -> "TableOptions | None":
+    """Return how the dataset of a run was imported, without loading its model; ``None`` if that is not known."""
+    from titer.data.dataset_folder import read_mapping
+    from titer.training.layout import DATASET
+
+    return read_mapping(run / DATASET)
+
+
+def note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
+    """Say that a model has no evidence, if evidence is asked for."""
     if explain and not forecaster.model.explains():
         note(f"note: {forecaster.model.name} has no evidence to show")
 

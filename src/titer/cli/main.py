@@ -8,9 +8,12 @@ from titer.cli import (
     compare,
     data,
     evaluate,
+    events,
+    explain,
     facts,
     faithfulness,
     forecast,
+    likely,
     models,
     plot,
     report,
@@ -18,6 +21,7 @@ from titer.cli import (
     serve,
     size,
     train,
+    when,
 )
 from titer.cli.options import examples
 from titer.cli.screen import fail
@@ -38,6 +42,10 @@ for command, function, lines in (
     ("train", train.train, train.EXAMPLES),
     ("evaluate", evaluate.evaluate, evaluate.EXAMPLES),
     ("forecast", forecast.forecast, forecast.EXAMPLES),
+    ("events", events.events, events.EXAMPLES),
+    ("likely", likely.likely, likely.EXAMPLES),
+    ("when", when.when, when.EXAMPLES),
+    ("explain", explain.explain, explain.EXAMPLES),
     ("compare", compare.compare, compare.EXAMPLES),
     ("faithfulness", faithfulness.faithfulness, faithfulness.EXAMPLES),
     ("report", report.report, report.EXAMPLES),

@@ -9,7 +9,7 @@ import typer
 from titer.errors import DataError
 
 if TYPE_CHECKING:
-    from titer.data.readers.tables import TableOptions
+    from titer.data.readers.options import TableOptions
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, written by titer train.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -35,8 +35,28 @@ ColumnOption = Annotated[
     typer.Option(
         "--column",
         metavar="PART=COLUMN",
-        help="Column with the subject, relation, object, time, start or end, such as subject=Actor1. Repeatable.",
+        help="Column with the subject, relation, object, time, start, end or weight, such as subject=Actor1. A+B "
+        "joins two columns, A|B uses B where A is empty. Repeatable.",
     ),
+]
+ConstantOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constant",
+        metavar="PART=VALUE",
+        help="A part of the facts that is the same in all rows, such as relation=acquired. Repeatable.",
+    ),
+]
+MissingOption = Annotated[
+    str | None,
+    typer.Option("--missing", metavar="WORDS", help="Comma-separated words that mean no value, such as NA,null."),
+]
+MergeNamesOption = Annotated[
+    bool, typer.Option("--merge-names", help="Join names that differ only in capitalisation and spaces.")
+]
+PivotYearOption = Annotated[
+    int | None,
+    typer.Option("--pivot-year", metavar="YEAR", help="Latest year that a two-digit year can mean (default: 2068)."),
 ]
 NamesOption = Annotated[
     str | None, typer.Option("--names", help="Comma-separated column names of text files without a header row.")
@@ -44,10 +64,13 @@ NamesOption = Annotated[
 DelimiterOption = Annotated[
     str | None, typer.Option("--delimiter", help="Field separator of text files (default: by file extension).")
 ]
-EncodingOption = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
+EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files (default: UTF-8).")]
 DateFormatOption = Annotated[
     str | None,
-    typer.Option("--date-format", help="Format of dates that are not written like 2018-10-04, such as %d.%m.%Y."),
+    typer.Option(
+        "--date-format",
+        help="Format of dates that are not written like 2018-10-04, such as %d.%m.%Y, unix or unix_ms.",
+    ),
 ]
 
 
@@ -64,26 +87,40 @@ BadRowsOption = Annotated[
 ]
 
 
-def table_options(column: list[str] | None, names: str | None, delimiter: str | None, **others: Any) -> "TableOptions":
+def table_options(
+    column: list[str] | None,
+    names: str | None,
+    delimiter: str | None,
+    *,
+    constant: list[str] | None = None,
+    missing: str | None = None,
+    **others: Any,
+) -> "TableOptions":
     """Return the options of the table reader for the given command-line options."""
-    from titer.data.readers.tables import TableOptions
+    from titer.data.readers.options import TableOptions
 
     return TableOptions(
-        columns=_column_map(column or []),
-        names=[part.strip() for part in names.split(",")] if names else None,
+        columns=_pairs("--column", "PART=COLUMN, such as subject=Actor1", column),
+        constants=_pairs("--constant", "PART=VALUE, such as relation=acquired", constant),
+        names=_words(names) if names else None,
         delimiter=delimiter.replace("\\t", "\t") if delimiter else None,
+        missing=_words(missing) if missing else [],
         **others,
     )
 
 
-def _column_map(pairs: list[str]) -> dict[str, str]:
-    columns = {}
-    for pair in pairs:
-        part, equals, column = pair.partition("=")
+def _words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _pairs(option: str, form: str, pairs: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs or []:
+        part, equals, value = pair.partition("=")
         if not equals:
-            raise DataError(f"--column must be PART=COLUMN, such as subject=Actor1, not {pair!r}")
-        columns[part.strip()] = column.strip()
-    return columns
+            raise DataError(f"{option} must be {form}, not {pair!r}")
+        found[part.strip()] = value.strip()
+    return found
 
 
 class Split(StrEnum):

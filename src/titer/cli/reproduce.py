@@ -51,6 +51,8 @@ def reproduce(
     words += [word for change in changes for word in ("--set", change)]
     words += ["--label", label] if label != name.lower() else []
     words += ["--configs", str(configs)] if configs is not None else []
+    own = dataset.name.lower() == dataset_of(path)
+    words += [] if own else ["--data", dataset.name]
     words += ["--split", split.value] if split is not Split.test else []
     note(f"reproducing {label} with seed {seed}")
     _, found, row = run_it(

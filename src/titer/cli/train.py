@@ -45,11 +45,15 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted training from its last checkpoint.")
     ] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Train the event model too, instead of when it is first used.")
+    ] = False,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Train a model on a dataset and write a run directory."""
     from titer.api import configuration_file
     from titer.data.load import load_dataset
+    from titer.runs.events import event_model
     from titer.runs.overwriting import check_can_create
     from titer.runs.train import train as train_model
     from titer.training.config import Config
@@ -60,6 +64,8 @@ def train(
         check_can_create(out, overwrite=overwrite)
     note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
     run = train_model(data, settings, out, overwrite=overwrite, resume=resume)
+    if events:
+        event_model(run, run.load_model(settings.training.device))
     measured = [found for found in run.evaluations if found["split"] == "valid"]
     result = f"validation MRR {100 * measured[-1]['metrics']['mrr']:.2f}" if measured else "no validation split"
     say(f"{out}: {settings.model_name} trained on {data.name}, {result}")

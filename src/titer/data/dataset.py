@@ -1,10 +1,13 @@
 """A dataset: named, dated facts in three chronological splits."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
+from titer.data.attributes import Attributes
 from titer.data.facts import Facts
+from titer.data.readers.options import TableOptions
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
@@ -25,6 +28,8 @@ class Dataset:
         train: The facts to train on.
         valid: The facts to select a model and its settings with.
         test: The facts to evaluate on.
+        mapping: How the files of the dataset were read, so that later files are read in the same way.
+        attributes: Columns of these files that are shown with the facts.
 
     Raises:
         DataError: If there are no facts to train on.
@@ -36,10 +41,53 @@ class Dataset:
     train: Facts
     valid: Facts
     test: Facts
+    mapping: TableOptions | None = field(default=None, kw_only=True)
+    attributes: Attributes | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if len(self.train) == 0:
             raise DataError(f"dataset {self.name!r} has no facts to train on")
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: Any,
+        *,
+        subject: str | None = None,
+        relation: str | None = None,
+        object: str | None = None,
+        time: str | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        **options: Any,
+    ) -> "Dataset":
+        """Return the dataset of a data frame with one fact in each row.
+
+        >>> dataset = titer.Dataset.from_pandas(frame, subject="who", relation="did", object="whom", time="when")
+
+        Args:
+            frame: A data frame of pandas or polars, an Arrow table, or anything else that Arrow can read.
+            subject: The column of the subjects; by default ``subject``. ``"a+b"`` joins two columns, and ``"a|b"``
+                uses ``b`` where ``a`` has no value.
+            relation: The column of the relations; by default ``relation``.
+            object: The column of the objects; by default ``object``.
+            time: The column of the dates or numbers; by default ``time``.
+            start: The column with the first date of facts that last, instead of ``time``.
+            end: The column with their last date.
+            **options: Options of ``import_dataset``, such as ``unit="week"``, ``constants={"relation": "acquired"}``,
+                ``split=(0.8, 0.1, 0.1)`` or ``skip_bad_rows=True``.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            DataError: If a column is missing, or a row cannot be used.
+        """
+        from titer.data.importing import import_frame
+
+        parts = {"subject": subject, "relation": relation, "object": object, "time": time, "start": start, "end": end}
+        columns = {part: column for part, column in parts.items() if column is not None}
+        return import_frame(frame, columns={**options.pop("columns", {}), **columns}, **options)
 
     @property
     def splits(self) -> dict[str, Facts]:
@@ -60,6 +108,11 @@ class Dataset:
         if len(self.splits[name]) == 0:
             raise DataError(f"the {name} split of {self.name!r} is empty")
         return self.splits[name]
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the facts were imported from intervals: equal facts of consecutive steps are then one term."""
+        return self.mapping is not None and "start" in {**self.mapping.columns, **self.mapping.constants}
 
     @cached_property
     def facts(self) -> Facts:

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import feather
 
+from titer.data.attributes import Attributes
 from titer.data.dataset import SPLITS, Dataset
 from titer.data.facts import COLUMNS, Facts
+from titer.data.readers.options import TableOptions
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
@@ -33,8 +35,11 @@ def save_dataset(dataset: Dataset, folder: Path, *, overwrite: bool = False) -> 
         TiterError: If the folder exists, and ``overwrite`` is not set.
     """
     with atomic_directory(folder, overwrite=overwrite) as temporary:
+        written = 0
         for name, facts in dataset.splits.items():
-            _write(temporary / f"{name}.feather", dict(zip(COLUMNS, facts.columns, strict=True)))
+            extra = dataset.attributes.slice(written, len(facts)) if dataset.attributes is not None else {}
+            _write(temporary / f"{name}.feather", {**dict(zip(COLUMNS, facts.columns, strict=True)), **extra})
+            written += len(facts)
         _write(temporary / "entities.feather", {"name": pa.array(dataset.vocabulary.entities, pa.large_string())})
         _write(
             temporary / "relations.feather",
@@ -45,8 +50,10 @@ def save_dataset(dataset: Dataset, folder: Path, *, overwrite: bool = False) -> 
             "name": dataset.name,
             "checksum": dataset.checksum,
             "time": dataset.axis.to_dict(),
+            "import": dataset.mapping.to_dict() if dataset.mapping is not None else None,
             "sha256": {path.name: sha256_of(path) for path in sorted(temporary.iterdir())},
         }
+        description = {key: value for key, value in description.items() if value is not None}
         write_text(temporary / DESCRIPTION, to_toml({"seal": _seal(description), **description}))
 
 
@@ -77,6 +84,8 @@ def open_dataset(folder: Path) -> Dataset:
             name=description["name"],
             vocabulary=vocabulary,
             axis=TimeAxis(**description["time"]),
+            mapping=TableOptions.from_dict(description["import"]) if "import" in description else None,
+            attributes=Attributes.from_tables([_read(folder / f"{split}.feather") for split in SPLITS]),
             **{split: _facts(folder / f"{split}.feather") for split in SPLITS},
         )
     except (OSError, KeyError, ValueError, TypeError, pa.ArrowInvalid) as error:
@@ -84,6 +93,15 @@ def open_dataset(folder: Path) -> Dataset:
     # The files are verified above, so the stored checksum of the content is right.
     dataset.__dict__["checksum"] = description["checksum"]
     return dataset
+
+
+def read_mapping(folder: Path) -> TableOptions | None:
+    """Return how the files of a dataset folder were read; ``None`` if it was not imported, or cannot be opened."""
+    try:
+        description = tomllib.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+        return TableOptions.from_dict(description["import"])
+    except (OSError, KeyError, ValueError, TypeError, DataError):
+        return None
 
 
 def is_stored_dataset(folder: Path) -> bool:

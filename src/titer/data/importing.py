@@ -1,58 +1,23 @@
-"""Import files with dated facts as a dataset."""
+"""Import files and data frames with dated facts as a dataset."""
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from titer.data.dataset import Dataset
-from titer.data.dataset_folder import is_stored_dataset, save_dataset
-from titer.data.facts import Facts
-from titer.data.readers.benchmark import read_benchmark
+from titer.data.detection.proposal import ProposalError, propose_table
+from titer.data.import_checks import MAX_EXPANDED, check_table
+from titer.data.import_files import FRACTIONS, Imported, SplitOptions, dataset_of, import_files
+from titer.data.readers.arrow import ArrowTable
+from titer.data.readers.frames import to_arrow
+from titer.data.readers.options import TableOptions
 from titer.data.readers.rejections import Rejections
-from titer.data.readers.tables import TableOptions, read_tables
-from titer.data.split import Splits, split_by_fraction, split_by_time
-from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.data.readers.tables import Table, TableReader
+from titer.data.time_unit import TimeUnit
 from titer.errors import DataError
-from titer.files import atomic_path
 from titer.suggestions import suggest
-
-FRACTIONS = (0.8, 0.1, 0.1)
-
-
-@dataclass(frozen=True)
-class SplitOptions:
-    """Where to split facts into train, valid and test. A time step is never split."""
-
-    fractions: tuple[float, float, float] = FRACTIONS
-    """Shares of train, valid and test."""
-    valid_from: str | None = None
-    """First date of the validation split; used with ``test_from``, instead of shares."""
-    test_from: str | None = None
-    """First date of the test split."""
-
-    def split(self, facts: Facts, axis: TimeAxis) -> Splits:
-        """Return the training, validation and test facts."""
-        if (self.valid_from is None) != (self.test_from is None):
-            raise DataError("give the first dates of both valid and test, or of neither")
-        if self.valid_from is not None and self.test_from is not None:
-            return split_by_time(facts, axis.step(self.valid_from), axis.step(self.test_from))
-        return split_by_fraction(facts, self.fractions)
-
-
-@dataclass(frozen=True)
-class Imported:
-    """An imported dataset, and the rows that are not in it."""
-
-    dataset: Dataset
-    num_blank: int = 0
-    """Number of empty rows."""
-    num_outside: int = 0
-    """Number of rows outside the dates to keep."""
-    rejections: Rejections = field(default_factory=Rejections)
-    """Rows that could not be read."""
-    rejected_file: Path | None = None
-    """The file with the rejected rows, if one was written."""
 
 
 def import_dataset(
@@ -61,41 +26,62 @@ def import_dataset(
     *,
     name: str | None = None,
     columns: Mapping[str, str] | None = None,
+    constants: Mapping[str, str] | None = None,
+    format: str | None = None,
+    query: str | None = None,
     names: Sequence[str] | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     unit: TimeUnit | str | None = None,
     date_format: str | None = None,
+    pivot_year: int | None = None,
     earliest: str | None = None,
     latest: str | None = None,
+    missing: Sequence[str] = (),
+    merge_names: bool = False,
+    attributes: Sequence[str] = (),
     split: tuple[float, float, float] = FRACTIONS,
     valid_from: str | None = None,
     test_from: str | None = None,
     skip_bad_rows: bool = False,
     rejected_file: str | Path | None = None,
     overwrite: bool = False,
+    accept: bool = False,
 ) -> Dataset:
     """Import files with dated facts as a dataset.
 
-    CSV, TSV, Parquet, Feather and JSON lines are read. A file has the columns subject, relation, object and time, or
-    start and end instead of time for facts that last.
+    CSV, TSV, Parquet, Feather, JSON lines and Excel are read. A file has the columns subject, relation, object and
+    time, or start and end instead of time for facts that last. If it has other columns, or dates that are not ISO
+    dates, the error proposes options that read it, and ``accept=True`` uses them.
 
     Example:
         >>> dataset = import_dataset("events.csv", columns={"subject": "who", "time": "when"}, unit="week")
 
     Args:
-        files: One or several files with the same columns, or one folder in the benchmark format.
+        files: One or several files with the same columns, folders or ``.zip`` archives of such files, patterns such as
+            ``data/*.csv``, ``"-"`` for standard input, or one folder in the benchmark format.
         out: A folder to save the dataset in. Without it, the dataset is only in memory.
         name: The name of the dataset; by default the name of ``out`` or of the first file.
         columns: The column for each part of a fact (subject, relation, object, time, start, end) if its name differs.
+            A column for ``weight`` says how often a fact counts.
+            ``"a+b"`` joins two columns with a space, and ``"a|b"`` uses ``b`` where ``a`` has no value.
+        constants: Parts of a fact that are the same in all rows, such as ``{"relation": "acquired"}``.
+        format: The source of the files, which says where the parts of a fact are: gdelt, icews, polecat, acled,
+            wikidata, tgb, graphiti or neo4j.
+        query: An SQL query; ``files`` is then the URL of a database, such as ``sqlite:///events.db``.
         names: Column names of text files without a header row.
         delimiter: What separates the fields of text files; by default a comma for .csv, a tab for .tsv and .txt.
-        encoding: The encoding of text files.
-        unit: The length of one time step: hour, day, week, month, year or integer; by default the precision of the
-            first date.
-        date_format: The format of dates for ``strptime``, such as ``%d.%m.%Y``, if they are not ISO dates.
+        encoding: The encoding of text files; by default UTF-8.
+        unit: The length of one time step: hour, day, week, month, quarter, year or integer; by default the precision
+            of the first date.
+        date_format: The format of dates for ``strptime``, such as ``%d.%m.%Y``, if they are not ISO dates; ``unix`` or
+            ``unix_ms`` for seconds or milliseconds since 1970.
+        pivot_year: The latest year that a two-digit year can mean; by default 2068.
         earliest: The first date to keep. An unknown start is set to it.
         latest: The last date to keep. An unknown end is set to it.
+        missing: Words that mean that there is no value, such as ``["NA", "null"]``.
+        merge_names: Join names that differ only in capitalisation and spaces. The most frequent spelling is kept.
+        attributes: Further columns to keep; they are shown with the evidence, and no model uses them.
         split: The shares of the training, validation and test splits. A time step is never split.
         valid_from: The first date of the validation split; used with ``test_from``, instead of ``split``.
         test_from: The first date of the test split.
@@ -103,6 +89,7 @@ def import_dataset(
         rejected_file: A CSV file for the skipped rows and their reasons; by default ``OUT.rejected.csv`` with ``out``,
             and none without.
         overwrite: Replace ``out`` and ``rejected_file`` if they exist.
+        accept: Use the options that were detected, and accept times that look wrong, instead of raising an error.
 
     Returns:
         The dataset.
@@ -110,16 +97,22 @@ def import_dataset(
     Raises:
         DataError: If a row, a file or an option cannot be used, or ``out`` exists.
     """
-    paths = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
+    paths = [files] if isinstance(files, str | Path) else list(files)
     options = TableOptions(
         columns=dict(columns or {}),
+        constants=dict(constants or {}),
+        format=format,
         names=list(names) if names is not None else None,
         delimiter=delimiter,
         encoding=encoding,
         unit=_unit(unit),
         date_format=date_format,
+        pivot_year=pivot_year,
         earliest=earliest,
         latest=latest,
+        missing=list(missing),
+        merge_names=merge_names,
+        attributes=list(attributes),
     )
     imported = import_files(
         paths,
@@ -130,47 +123,66 @@ def import_dataset(
         skip_bad_rows=skip_bad_rows,
         rejected_file=Path(rejected_file) if rejected_file is not None else None,
         overwrite=overwrite,
+        accept=accept,
+        query=query,
     )
-    if imported.rejections:
-        listed = f"see {imported.rejected_file}; first" if imported.rejected_file else "first"
-        first = imported.rejections.problems[0]
-        warnings.warn(f"rows skipped: {len(imported.rejections):,}; {listed}: {first}", stacklevel=2)
+    _warn(imported)
     return imported.dataset
 
 
-def import_files(
-    files: list[Path],
-    out: Path | None,
+def import_frame(
+    frame: Any,
     *,
-    name: str | None = None,
-    options: TableOptions | None = None,
-    splits: SplitOptions | None = None,
+    name: str = "data frame",
+    unit: TimeUnit | str | None = None,
+    split: tuple[float, float, float] = FRACTIONS,
+    valid_from: str | None = None,
+    test_from: str | None = None,
     skip_bad_rows: bool = False,
-    rejected_file: Path | None = None,
-    overwrite: bool = False,
-) -> Imported:
-    """Import files, and report which rows were left out.
+    accept: bool = False,
+    **options: Any,
+) -> Dataset:
+    """Return the dataset of a data frame; the options are those of ``import_dataset`` that do not describe files.
 
-    The dataset is saved in ``out`` only if everything could be read, or bad rows are skipped. Skipped rows are then
-    written to ``rejected_file`` (by default beside ``out``) with their reasons.
+    Raises:
+        DataError: If a column is missing, or a row or an option cannot be used.
     """
-    if not files:
-        raise DataError("no files to import")
-    _check_targets(files, out, rejected_file, overwrite=overwrite)
+    known = {field.name for field in fields(TableOptions)} - {"names", "delimiter", "encoding", "format"}
+    if unknown := sorted(set(options) - known):
+        hint = "".join(f"; did you mean {close!r}?" for close in suggest(unknown[0], known))
+        raise DataError(f"unknown option {unknown[0]!r}{hint}")
+    content = to_arrow(frame)
+    chosen = TableOptions(unit=_unit(unit), **options)
     rejections = Rejections(skip=skip_bad_rows)
-    num_outside = 0
-    if len(files) == 1 and files[0].is_dir():
-        if (options or TableOptions()) != TableOptions() or (splits or SplitOptions()) != SplitOptions():
-            raise DataError(f"{files[0]} is a folder with its own splits and ids; options for tables do not apply")
-        dataset = read_benchmark(files[0], rejections, name)
-    else:
-        table = read_tables(files, options or TableOptions(), rejections)
-        parts = (splits or SplitOptions()).split(table.facts, table.axis)
-        default_name = out.resolve().name if out is not None else files[0].name.partition(".")[0]
-        dataset = Dataset(name or default_name, table.vocabulary, table.axis, *parts)
-        num_outside = table.num_outside
-    rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
-    return Imported(dataset, rejections.num_blank, num_outside, rejections, rejected)
+
+    def read(options: TableOptions, rejections: Rejections) -> Table:
+        reader = TableReader(options, rejections)
+        reader.take(ArrowTable(name, content))
+        return reader.table(None if accept else MAX_EXPANDED)
+
+    try:
+        table = read(chosen, rejections)
+    except DataError as error:
+        proposal = propose_table(lambda _: ArrowTable(name, content), chosen)
+        if proposal is None:
+            raise
+        if not accept:
+            raise ProposalError(error, proposal) from error
+        rejections = Rejections(skip=skip_bad_rows)
+        chosen, table = proposal.options, read(proposal.options, rejections)
+    dataset = dataset_of(table, name, chosen, SplitOptions(split, valid_from, test_from))
+    _warn(Imported(dataset, rejections=rejections, warnings=check_table(table, chosen, accept=accept)), stacklevel=4)
+    return dataset
+
+
+def _warn(imported: Imported, stacklevel: int = 3) -> None:
+    """Warn in Python about rows that are left out, and about what may be wrong."""
+    if imported.rejections:
+        listed = f"see {imported.rejected_file}; first" if imported.rejected_file else "first"
+        first = imported.rejections.problems[0]
+        warnings.warn(f"rows skipped: {len(imported.rejections):,}; {listed}: {first}", stacklevel=stacklevel)
+    for warning in imported.warnings:
+        warnings.warn(warning, stacklevel=stacklevel)
 
 
 def _unit(unit: TimeUnit | str | None) -> TimeUnit | None:
@@ -180,34 +192,3 @@ def _unit(unit: TimeUnit | str | None) -> TimeUnit | None:
         known = [str(known) for known in TimeUnit]
         hint = "".join(f"did you mean {close!r}?" for close in suggest(str(unit), known))
         raise DataError(f"unknown time unit {unit!r}; {hint or 'known: ' + ', '.join(known)}") from None
-
-
-def _check_targets(files: list[Path], out: Path | None, rejected_file: Path | None, *, overwrite: bool) -> None:
-    """Raise an error if writing would destroy a file that is not to be overwritten."""
-    if out is not None and out.exists():
-        if not overwrite:
-            raise DataError(f"{out} already exists; choose another path or pass overwrite")
-        if not is_stored_dataset(out):
-            raise DataError(f"{out} is not a dataset folder; only a dataset folder can be overwritten")
-    if rejected_file is not None:
-        if rejected_file.is_dir() or (rejected_file.exists() and not overwrite):
-            raise DataError(f"{rejected_file} already exists; choose another path for rejected rows")
-        if rejected_file.resolve() in {path.resolve() for path in (*files, *([out] if out is not None else []))}:
-            raise DataError(f"{rejected_file} cannot be the file for rejected rows: it is an input or the output")
-
-
-def _save(
-    dataset: Dataset, out: Path | None, rejections: Rejections, rejected_file: Path | None, *, overwrite: bool
-) -> Path | None:
-    """Save the dataset and the rejected rows; return the file with the rejected rows, if there is one."""
-    if rejected_file is None and out is not None:
-        rejected_file = out.with_name(f"{out.name}.rejected.csv")
-    if not rejections or rejected_file is None:
-        if out is not None:
-            save_dataset(dataset, out, overwrite=overwrite)
-        return None
-    with atomic_path(rejected_file) as temporary:
-        rejections.write(temporary)
-        if out is not None:
-            save_dataset(dataset, out, overwrite=overwrite)
-    return rejected_file

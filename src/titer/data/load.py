@@ -6,6 +6,8 @@ from titer.data.benchmarks import BENCHMARKS, benchmark_named, identify
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import is_stored_dataset, open_dataset
 from titer.data.download import downloaded
+from titer.data.planted_events import NAME as PLANTED_EVENTS
+from titer.data.planted_events import planted_events
 from titer.data.readers.benchmark import is_benchmark_folder, read_benchmark
 from titer.data.small_world import NAME as SMALL_WORLD
 from titer.data.small_world import small_world
@@ -18,8 +20,8 @@ def load_dataset(where: str | Path) -> Dataset:
 
     Args:
         where: A dataset folder, a run directory, a folder in the benchmark format, the name of a downloaded benchmark
-            (ICEWS14, ICEWS18, WIKI, YAGO or ICEWS14-RE-GCN), or ``small-world``, an invented dataset that ships with
-            titer.
+            (ICEWS14, ICEWS18, WIKI, YAGO or ICEWS14-RE-GCN), or ``small-world`` or ``planted-events``, invented
+            datasets that ship with titer.
 
     Returns:
         The dataset. Facts of a dataset folder are memory-mapped.
@@ -37,6 +39,8 @@ def load_dataset(where: str | Path) -> Dataset:
         return read_benchmark(folder)
     if str(where).lower() == SMALL_WORLD:
         return small_world().dataset
+    if str(where).lower() == PLANTED_EVENTS:
+        return planted_events().dataset
     if benchmark := benchmark_named(str(where)):
         found = downloaded(benchmark)
         if found is None:

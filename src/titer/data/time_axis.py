@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from titer.data.partial_date import PartialDate
 from titer.data.time_unit import TimeUnit
-from titer.data.time_words import date_words, duration_words, in_sentence
+from titer.data.time_words import date_words, duration_words, in_sentence, quarter_label
 from titer.errors import DataError
 
 __all__ = ["MAX_STEPS", "TimeAxis", "TimeUnit"]
@@ -52,7 +52,10 @@ class TimeAxis:
         origin = PartialDate.parse(str(self.origin))
         if origin is None:
             raise DataError(f"the origin of a time axis must be a known date, not {self.origin!r}")
-        object.__setattr__(self, "origin", str(origin.first.astype(f"datetime64[{self.unit.code}]")))
+        start = origin.first.astype(f"datetime64[{self.unit.code}]")
+        if self.unit is TimeUnit.QUARTER:
+            start -= np.timedelta64(int(start.astype(np.int64)) % 3, "M")
+        object.__setattr__(self, "origin", str(start))
 
     @classmethod
     def starting_at(cls, unit: TimeUnit, first: np.datetime64) -> "TimeAxis":
@@ -87,7 +90,7 @@ class TimeAxis:
         """
         elapsed = hours.astype(f"datetime64[{self.unit.code}]") - np.datetime64(str(self.origin))
         steps = elapsed.astype(np.int64)
-        return steps // 7 if self.unit is TimeUnit.WEEK else steps
+        return steps // self.unit.length
 
     def steps_of_integers(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the steps of plain numbers.
@@ -128,7 +131,7 @@ class TimeAxis:
         return int(self.steps_of_hours(parsed.first))
 
     def _date(self, step: int) -> np.datetime64:
-        length = np.timedelta64(7 if self.unit is TimeUnit.WEEK else 1, self.unit.code)
+        length = np.timedelta64(self.unit.length, self.unit.code)
         return np.datetime64(str(self.origin)) + step * length
 
     def label(self, step: int) -> str:
@@ -139,6 +142,8 @@ class TimeAxis:
         """
         if self.unit is TimeUnit.INTEGER:
             return str(int(self.origin) + step * self.stride)
+        if self.unit is TimeUnit.QUARTER:
+            return quarter_label(self._date(step))
         text = str(self._date(step))
         return f"{text.replace('T', ' ')}:00" if self.unit is TimeUnit.HOUR else text
 

@@ -10,17 +10,21 @@ class TimeUnit(StrEnum):
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
+    QUARTER = "quarter"
     YEAR = "year"
     INTEGER = "integer"
 
     @property
     def code(self) -> str:
         """The numpy code of dates with this precision."""
-        return {"hour": "h", "day": "D", "week": "D", "month": "M", "year": "Y"}[self.value]
+        return {"hour": "h", "day": "D", "week": "D", "month": "M", "quarter": "M", "year": "Y"}[self.value]
+
+    @property
+    def length(self) -> int:
+        """The number of periods of ``code`` in one time step: 7 days are a week, 3 months a quarter."""
+        return {TimeUnit.WEEK: 7, TimeUnit.QUARTER: 3}.get(self, 1)
 
     def is_coarser_than(self, other: "TimeUnit") -> bool:
         """Return whether a step of this unit is longer than one of another; neither may be ``INTEGER``."""
-        return _FINE_TO_COARSE.index(self) > _FINE_TO_COARSE.index(other)
-
-
-_FINE_TO_COARSE = (TimeUnit.HOUR, TimeUnit.DAY, TimeUnit.WEEK, TimeUnit.MONTH, TimeUnit.YEAR)
+        units = list(TimeUnit)
+        return units.index(self) > units.index(other)

@@ -15,6 +15,9 @@ def date_words(date: np.datetime64, unit: TimeUnit) -> str | None:
             return str(date)
         case TimeUnit.MONTH:
             return f"{value:%b %Y}"
+        case TimeUnit.QUARTER:
+            year, _, quarter = quarter_label(date).partition("-")
+            return f"{quarter} {year}"
         case TimeUnit.WEEK:
             return f"week of {value.day} {value:%b %Y}"
         case TimeUnit.HOUR:
@@ -23,12 +26,18 @@ def date_words(date: np.datetime64, unit: TimeUnit) -> str | None:
             return f"{value.day} {value:%b %Y}"
 
 
+def quarter_label(month: np.datetime64) -> str:
+    """Return the quarter that begins with a month, such as "2013-Q4"."""
+    year, _, number = str(month).rpartition("-")
+    return f"{year}-Q{(int(number) + 2) // 3}"
+
+
 def in_sentence(words: str, unit: TimeUnit) -> str:
     """Put the preposition before a date: "on 4 Oct 2018", "in 2018", "at 17"."""
     match unit:
         case TimeUnit.INTEGER:
             return f"at {words}"
-        case TimeUnit.YEAR | TimeUnit.MONTH:
+        case TimeUnit.YEAR | TimeUnit.QUARTER | TimeUnit.MONTH:
             return f"in {words}"
         case TimeUnit.WEEK:
             return f"in the {words}"

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from titer.errors import ConfigError
 from titer.graph.filters import Filter
+from titer.suggestions import hint
 
 
 class Ties(StrEnum):
@@ -89,5 +90,5 @@ def convention(name: str) -> Protocol:
         ConfigError: If there is no such convention.
     """
     if name not in CONVENTIONS:
-        raise ConfigError(f"unknown convention {name!r}; use one of {', '.join(CONVENTIONS)}")
+        raise ConfigError(f"unknown convention {name!r}{hint(name, list(CONVENTIONS))}")
     return CONVENTIONS[name]

@@ -13,6 +13,7 @@ from titer.errors import TiterError
 from titer.files import atomic_path
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.tables import SCHEMA, record_batches
+from titer.suggestions import hint
 
 Write = Callable[[pa.RecordBatch], None]
 EVIDENCE = SCHEMA.get_field_index("evidence")
@@ -22,7 +23,7 @@ CSV_SCHEMA = SCHEMA.set(EVIDENCE, pa.field("evidence", pa.string()))
 def check_can_write(path: Path, *, overwrite: bool = False) -> None:
     """Raise an error if the format of a file is unknown, or if the file exists and may not be overwritten."""
     if path.suffix.lower() not in WRITERS:
-        raise TiterError(f"{path}: unknown format {path.suffix!r}; known are {', '.join(WRITERS)}")
+        raise TiterError(f"{path}: unknown format {path.suffix!r}{hint(path.suffix, list(WRITERS))}")
     if path.is_dir():
         raise TiterError(f"{path} is a directory")
     if path.exists() and not overwrite:

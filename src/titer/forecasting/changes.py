@@ -38,7 +38,9 @@ class Change:
             with_: Facts to add. A fact that was removed may be added again.
         """
         removed = tuple(_existing(predictor, FactInput.of(fact), time) for fact in without)
-        after = predictor.history.without(Facts.from_rows(list(removed)))
+        # Facts that last are removed with their whole term.
+        terms = [edge for fact in removed for edge in predictor.rows.whole(fact, predictor.history, time)]
+        after = predictor.history.without(Facts.from_rows(list(terms)))
         new: list[str] = []
         added = tuple(_hypothetical(predictor, FactInput.of(fact), time, new) for fact in with_)
         for edge in added:

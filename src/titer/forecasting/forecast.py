@@ -42,11 +42,19 @@ class PastFact:
     """The fact as a sentence."""
     reversed: bool = False
     """Whether the path that the fact is part of leads from its object to its subject."""
+    numbers: dict[str, float] = field(default_factory=dict, hash=False)
+    """What the model computed for this hop of the path, by name, such as its probability. Empty if nothing."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def words(self) -> str:
+        """The sentence, and the numbers of the hop if there are any."""
+        shown = ", ".join(f"{name} {value:.2g}" for name, value in self.numbers.items())
+        return f"{self.sentence} ({shown})" if shown else self.sentence
 
     @property
     def line(self) -> str:
@@ -65,7 +73,7 @@ class PastFact:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary for JSON."""
-        return dict(vars(self))
+        return {**vars(self), "numbers": dict(self.numbers)}
 
 
 @dataclass(frozen=True)
@@ -78,18 +86,20 @@ class Reason:
     """Share of the answer's weight before calibration, between 0 and 1. It is not the effect of the facts on the
     probability, which a what-if measures."""
     note: str = ""
-    """What accounts for the share where there is no path."""
+    """What accounts for the share where there is no path; with a path, the rule that it follows, if there is one."""
     count: int = 1
     """Number of paths that differ only in their dates. ``facts`` is the latest, ``share`` is the sum over all."""
     text: str = field(init=False, default="")
-    """The evidence in words."""
+    """The evidence in words, with the numbers of its facts."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
     def __post_init__(self) -> None:
-        words = "; then ".join(str(fact) for fact in self.facts) or self.note
+        words = "; then ".join(fact.words for fact in self.facts) or self.note
         if self.count > 1:
             words += f", the latest of {self.count:,} such {'facts' if len(self.facts) == 1 else 'paths'}"
+        if self.facts and self.note:
+            words += f" (rule: {self.note})"
         object.__setattr__(self, "text", words)
 
     def __str__(self) -> str:
@@ -100,7 +110,7 @@ class Reason:
         return {**vars(self), "facts": [fact.to_dict() for fact in self.facts]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """One candidate answer to a question."""
 
@@ -117,12 +127,15 @@ class Answer:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
+    def __repr__(self) -> str:
+        return f"Answer({self.rank}, {self.entity!r}, probability={self.probability:.4g}, reasons={len(self.reasons)})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary for JSON."""
         return {**vars(self), "reasons": [reason.to_dict() for reason in self.reasons]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """The answers to one question, best first."""
 
@@ -159,6 +172,10 @@ class Forecast:
         """The entity that the question names."""
         return self.subject or self.object or ""
 
+    def __repr__(self) -> str:
+        best = f", best={self.answers[0].entity!r}" if self.answers else ""
+        return f"Forecast({self.question!r}, answers={len(self.answers)}{best})"
+
     def __str__(self) -> str:
         from titer.forecasting.wording.render import as_text
 
@@ -180,19 +197,20 @@ class Forecast:
         """
         from titer.forecasting.tables import to_table
 
-        return to_table([self])
+        # A single forecast needs no number, and has no error.
+        return to_table([self]).drop_columns(["question", "error"])
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a pandas data frame with one row for every answer.
+        """Return ``to_table`` as a pandas data frame.
 
         See ``titer.forecasting.tables.to_pandas`` for many forecasts in one data frame.
 
         Raises:
             MissingPackageError: pandas is not installed.
         """
-        from titer.forecasting.tables import to_pandas
+        from titer.forecasting.tables import as_pandas
 
-        return to_pandas([self])
+        return as_pandas(self.to_table())
 
     def plot(self, rank: int = 1) -> "Picture":
         """Draw the evidence for one answer on a time line.
@@ -241,7 +259,7 @@ class Unanswered:
             error: The error; available later as ``exception``.
         """
         time = None if question.at is None else str(question.at)
-        line = str(error).replace("\n", ". ", 1).replace("\n", " ")
+        line = " ".join(part.strip() for part in str(error).splitlines())
         suggestions = tuple(getattr(error, "suggestions", ()))
         result = cls(question.subject, question.relation, question.object, time, line, suggestions)
         # Not a field, since an exception is not a plain value.

@@ -10,8 +10,11 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import TiterError
 from titer.forecasting.batching import answer_in_batches
 from titer.forecasting.changes import Change
+from titer.forecasting.events.ask import ask_events, ask_likely, ask_when
+from titer.forecasting.events.past import latest_facts
+from titer.forecasting.events.results import EventForecast, Likelihood, WhenForecast
 from titer.forecasting.fact_input import AnyFact
-from titer.forecasting.forecast import Answer, Forecast, Unanswered
+from titer.forecasting.forecast import Answer, Forecast, PastFact, Unanswered
 from titer.forecasting.limits import check_limit
 from titer.forecasting.names import NameIndex
 from titer.forecasting.predictor import Predictor
@@ -19,9 +22,11 @@ from titer.forecasting.question import Question, When
 from titer.forecasting.what_if import WhatIf, compare
 from titer.graph.history import History
 from titer.models.base import Model
+from titer.runs.events import event_model_of
 from titer.runs.run import Run
 
 if TYPE_CHECKING:
+    from titer.events.model import EventModel
     from titer.store.facts import FactStore
     from titer.store.live import LiveHistory
 
@@ -58,10 +63,12 @@ class Forecaster:
         self.run = run
         self._address = store
         self._lock = Lock()
+        self._event_lock = Lock()
+        self._events: EventModel | None = None
         self._store: FactStore | None = None
         self._live: LiveHistory | None = None
         history = History(dataset.facts, dataset.vocabulary).to(model.device)
-        self._predictor = Predictor.create(model, dataset.axis, history)
+        self._predictor = Predictor.create(model, dataset.axis, history, dataset)
         self.refresh()
 
     @classmethod
@@ -313,6 +320,134 @@ class Forecaster:
         predictor = self._current()
         change = Change.of(predictor, predictor.time_of(question), without, with_)
         return compare(predictor, question, change, top, explain)
+
+    def events(
+        self,
+        subject: str | None = None,
+        relation: str | None = None,
+        object: str | None = None,
+        *,
+        entity: str | None = None,
+        start: When | None = None,
+        within: str | int = 1,
+        top: int = 50,
+        sort: str = "probability",
+        kind: str | None = None,
+        explain: int = 0,
+    ) -> EventForecast:
+        """Return the most likely events of the next time steps: all, or those with some subject, relation or object.
+
+        Only facts before the first step of the window are used. The event model of the run is trained when first
+        needed, and kept in the run directory.
+
+        Args:
+            subject: Only events with this subject; None for any.
+            relation: Only events with this relation; None for any.
+            object: Only events with this object; None for any.
+            entity: Only events with this entity, as subject or object; None for any.
+            start: The first step, as a date or number in the form of the data. None means the step after the last
+                known fact.
+            within: Length of the window: a number of time steps, or text with a unit such as ``"7d"``; at most 30
+                steps.
+            top: How many events to return at most.
+            sort: ``"probability"``, or ``"lift"`` for what is most unusual: probability over the usual rate.
+            kind: Only events of one kind: ``"repeats"``, ``"continues"``, ``"begins"``, ``"ends"`` or ``"new"``. None
+                for all kinds but "ends".
+            explain: How many pieces of evidence of each sort to give for each event at most.
+
+        Returns:
+            The events, with probability, expected count, usual rate and lift.
+
+        Raises:
+            UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
+            TiterError: The window, ``sort``, ``kind`` or a limit is invalid.
+        """
+        return ask_events(
+            *self._with_events(), subject=subject, relation=relation, object=object, entity=entity, start=start,
+            within=within, top=top, sort=sort, kind=kind, explain=explain,
+        )  # fmt: skip
+
+    def likely(
+        self,
+        subject: str,
+        relation: str,
+        object: str,
+        within: str | int = 1,
+        *,
+        start: When | None = None,
+        explain: int = 0,
+    ) -> Likelihood:
+        """Return how likely one event is to happen in a window of time steps.
+
+        Args:
+            subject: Name of the subject.
+            relation: Name of the relation.
+            object: Name of the object.
+            within: Length of the window, as in ``events``.
+            start: The first step of the window, as in ``events``.
+            explain: How many pieces of evidence of each sort to give at most.
+
+        Returns:
+            The probability that the event happens at least once, with its usual rate.
+
+        Raises:
+            UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
+            TiterError: The window or ``explain`` is invalid.
+        """
+        words = (subject, relation, object)
+        return ask_likely(*self._with_events(), *words, within=within, start=start, explain=explain)
+
+    def when(
+        self, subject: str, relation: str, object: str, *, start: When | None = None, explain: int = 0
+    ) -> WhenForecast:
+        """Return when one event happens next: quantiles, and the probability of each of the next 30 steps.
+
+        Args:
+            subject: Name of the subject.
+            relation: Name of the relation.
+            object: Name of the object.
+            start: The first step, as in ``events``.
+            explain: How many pieces of evidence of each sort to give at most.
+
+        Returns:
+            The distribution of the time until the event happens.
+
+        Raises:
+            UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
+            TiterError: ``explain`` is negative.
+        """
+        return ask_when(*self._with_events(), subject, relation, object, start=start, explain=explain)
+
+    def latest_facts(
+        self, entity: str | None = None, relation: str | None = None, limit: int = 50
+    ) -> tuple[PastFact, ...]:
+        """Return the latest known facts, latest first.
+
+        Args:
+            entity: Only facts with this entity, as subject or object; None for any.
+            relation: Only facts with this relation; None for any.
+            limit: How many facts to return at most.
+
+        Returns:
+            The facts, as seen from the step after the last known one.
+
+        Raises:
+            UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
+            TiterError: ``limit`` is less than 1.
+        """
+        check_limit("limit", limit, 1)
+        predictor = self._current()
+        wanted = None if entity is None else predictor.entities.find(entity)
+        of_relation = None if relation is None else predictor.relations.find(relation)
+        return latest_facts(predictor, wanted, of_relation, limit)
+
+    def _with_events(self) -> "tuple[Predictor, EventModel]":
+        """Return the current predictor and the event model, which is trained when first needed."""
+        predictor = self._current()
+        with self._event_lock:
+            if self._events is None:
+                self._events = event_model_of(self.run, self.model, self.dataset)
+        return predictor, self._events
 
     def warm_up(self) -> None:
         """Run one dummy query, so that the first real one does not wait for indexes to be built."""

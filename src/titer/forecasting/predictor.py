@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+from titer.data.dataset import Dataset
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError, TiterError
@@ -14,6 +15,7 @@ from titer.forecasting.forecast import Answer, Forecast, PastFact, Reason
 from titer.forecasting.names import NameIndex
 from titer.forecasting.question import Question
 from titer.forecasting.scoring import Scored, score
+from titer.forecasting.terms import ImportedRows
 from titer.forecasting.wording.describe import horizon, no_history_caution, past_fact, relation_share
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
@@ -40,19 +42,20 @@ class Predictor:
     history: History
     relations: NameIndex
     entities: NameIndex
+    rows: ImportedRows
 
     @classmethod
-    def create(cls, model: Model, axis: TimeAxis, history: History) -> "Predictor":
-        """Index the names of a history."""
+    def create(cls, model: Model, axis: TimeAxis, history: History, dataset: Dataset | None = None) -> "Predictor":
+        """Index the names of a history; a dataset says which facts last, and has their attributes."""
         vocabulary = history.vocabulary
         relations, entities = NameIndex(vocabulary.relations, "relation"), NameIndex(vocabulary.entities, "entity")
-        return cls(model, axis, history, relations, entities)
+        return cls(model, axis, history, relations, entities, ImportedRows(dataset))
 
     def on(self, history: History) -> "Predictor":
         """Return the same model with another history, which may have more entities."""
         names = history.vocabulary.entities
         entities = self.entities if names is self.entities.names else NameIndex(names, "entity")
-        return Predictor(self.model, self.axis, history, self.relations, entities)
+        return Predictor(self.model, self.axis, history, self.relations, entities, self.rows)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -121,9 +124,11 @@ class Predictor:
         value, probability = float(scored.scores[0, entity]), float(scored.probabilities[0, entity])
         return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
 
-    def describe(self, edge: Edge, asked: int) -> PastFact:
-        """Return a fact in words, as seen from the time of a question."""
-        return past_fact(edge, asked, self.vocabulary, self.axis)
+    def describe(self, edge: Edge, asked: int, numbers: dict[str, float] | None = None) -> PastFact:
+        """Return a fact in words, as seen from the time of a question, with a model's numbers for it."""
+        fact = edge.forward(self.vocabulary)
+        term = self.rows.term_of(fact, self.history, asked)
+        return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, self.rows.attributes(fact))
 
     def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
         vocabulary, (subject, relation, time) = self.vocabulary, question
@@ -149,6 +154,11 @@ class Predictor:
             return (Reason((), 1.0, relation_share(share, num_facts)),)
         asked = int(query.time)
         return tuple(
-            Reason(tuple(self.describe(edge, asked) for edge in item.path), item.share, item.note, item.count)
+            Reason(
+                tuple(self.describe(edge, asked, numbers) for edge, numbers in item.hops),
+                item.share,
+                item.note,
+                self.rows.num_paths(item.path, item.count, self.history, asked),
+            )
             for item in grouped_evidence(self.model, query, entity, self.history, limit)
         )

@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 
 from titer.data.readers.arrow import ArrowFile
 from titer.data.readers.base import Batch, Source
+from titer.data.readers.expression import find_column
+from titer.data.readers.options import TableOptions
 from titer.data.readers.rejections import Problem, Rejections
 from titer.data.readers.sources import open_source
 from titer.errors import DataError
@@ -18,7 +20,7 @@ COLUMNS = ("subject", "relation", "object", "time")
 BLOCK_BYTES = 1 << 20
 
 
-def read_questions(path: Path) -> Iterator[Question | Unanswered]:
+def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[Question | Unanswered]:
     """Read questions from a CSV, JSON-lines, Parquet or Feather file.
 
     The file has a column ``relation``, a column ``subject`` or ``object`` or both, and optionally ``time``. What a
@@ -26,6 +28,7 @@ def read_questions(path: Path) -> Iterator[Question | Unanswered]:
 
     Args:
         path: The file.
+        mapping: How the dataset was imported: columns with those names and dates in that format are understood too.
 
     Returns:
         An iterator over the questions in the order of the file. A row that cannot be read yields an ``Unanswered``.
@@ -33,8 +36,16 @@ def read_questions(path: Path) -> Iterator[Question | Unanswered]:
     Raises:
         DataError: The file does not exist, has an unknown format, or lacks a column.
     """
+    mapping = mapping or TableOptions()
     source = open_source(path)
-    return _questions(source, _columns(source))
+    try:
+        columns = _columns(source, mapping)
+    except DataError:
+        if mapping.delimiter is None and mapping.encoding is None:
+            raise
+        source = open_source(path, delimiter=mapping.delimiter, encoding=mapping.encoding)
+        columns = _columns(source, mapping)
+    return _questions(source, columns, mapping)
 
 
 def count_rows(path: Path) -> int:
@@ -45,12 +56,15 @@ def count_rows(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
 
 
-def _columns(source: Source) -> dict[str, str]:
+def _columns(source: Source, mapping: TableOptions) -> dict[str, str]:
     """Return the name of the column for each part of a question."""
     columns = source.columns()
     present = {name.casefold(): name for name in reversed(columns)}
     found = {part: present[part] for part in COLUMNS if part in present}
-    if "relation" not in found or not {"subject", "object"} & set(found):
+    for part in (part for part in COLUMNS if part not in found):
+        if column := find_column(mapping.columns.get(part, part), columns):
+            found[part] = column
+    if not {"relation"} & {*found, *mapping.constants} or not {"subject", "object"} & set(found):
         raise DataError(
             f"{source.path}: questions need a column 'relation' and a column 'subject' or 'object'; "
             f"the file has {', '.join(columns)}"
@@ -58,11 +72,11 @@ def _columns(source: Source) -> dict[str, str]:
     return found
 
 
-def _questions(source: Source, columns: dict[str, str]) -> Iterator[Question | Unanswered]:
+def _questions(source: Source, columns: dict[str, str], mapping: TableOptions) -> Iterator[Question | Unanswered]:
     rejections = Rejections(skip=True)
     for batch in source.batches(list(columns.values()), rejections):
         unreadable, rejections.held = sorted(rejections.held), []
-        questions = _of_batch(batch, columns)
+        questions = _of_batch(batch, columns, mapping)
         for row in batch.rows.tolist():
             while unreadable and unreadable[0].row < row:
                 yield _unreadable(unreadable.pop(0))
@@ -71,14 +85,18 @@ def _questions(source: Source, columns: dict[str, str]) -> Iterator[Question | U
     yield from map(_unreadable, [*rejections.held, *rejections.problems])
 
 
-def _of_batch(batch: Batch, columns: dict[str, str]) -> Iterator[Question]:
+def _of_batch(batch: Batch, columns: dict[str, str], mapping: TableOptions) -> Iterator[Question]:
     """Yield the questions of a batch of rows; each distinct value is decoded once."""
     parts = {}
     for part, name in columns.items():
         column = batch.columns[name]
         values = [_text(value) for value in column.dictionary.to_pylist()]
         parts[part] = [values[index] for index in column.indices.to_pylist()]
+        if part == "time":
+            parts[part] = [None if value is None else mapping.date(value) for value in parts[part]]
     nothing = [None] * len(batch.rows)
+    if "relation" not in parts:
+        parts["relation"] = [mapping.constants["relation"]] * len(batch.rows)
     for subject, relation, object, time in zip(*(parts.get(part, nothing) for part in COLUMNS), strict=True):
         yield Question(subject, relation or "", object, time)
 

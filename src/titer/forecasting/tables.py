@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 NUM_ROWS = 1 << 14
 """Rows in a batch, unless a single question has more answers."""
-FACT = pa.struct([(name, pa.string()) for name in ("subject", "relation", "object", "time")])
+NUMBERS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.float64())]))
+FACT = pa.struct([*((name, pa.string()) for name in ("subject", "relation", "object", "time")), ("numbers", NUMBERS)])
 EVIDENCE = pa.list_(
     pa.struct([("share", pa.float64()), ("count", pa.int64()), ("text", pa.string()), ("facts", pa.list_(FACT))])
 )
@@ -61,11 +62,23 @@ def to_pandas(results: Iterable[Forecast | Unanswered]) -> "pd.DataFrame":
     Raises:
         MissingPackageError: pandas is not installed.
     """
+    return as_pandas(to_table(results))
+
+
+def as_pandas(table: pa.Table) -> "pd.DataFrame":
+    """Return a table as a pandas data frame.
+
+    Args:
+        table: The table.
+
+    Raises:
+        MissingPackageError: pandas is not installed.
+    """
     try:
         import_module("pandas")
     except ImportError:
         raise MissingPackageError("data frames need pandas, which is not installed; run: pip install pandas") from None
-    return to_table(results).to_pandas()
+    return table.to_pandas()
 
 
 def record_batches(results: Iterable[Forecast | Unanswered], num_rows: int = NUM_ROWS) -> Iterator[pa.RecordBatch]:
@@ -105,5 +118,11 @@ def _rows(number: int, result: Forecast | Unanswered) -> Iterator[tuple[Any, ...
 
 
 def _evidence(reason: Reason) -> dict[str, Any]:
-    facts = [{name: getattr(fact, name) for name in ("subject", "relation", "object", "time")} for fact in reason.facts]
+    facts = [
+        {
+            **{name: getattr(fact, name) for name in ("subject", "relation", "object", "time")},
+            "numbers": [{"name": name, "value": value} for name, value in fact.numbers.items()],
+        }
+        for fact in reason.facts
+    ]
     return {"share": reason.share, "count": reason.count, "text": str(reason), "facts": facts}

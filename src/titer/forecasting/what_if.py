@@ -93,7 +93,7 @@ def compare(predictor: Predictor, question: Question, change: Change, top: int, 
     last = change.after.vocabulary.num_entities + 1
     moves.sort(key=lambda move: (move.rank_after or last, move.rank_before or last))
     return WhatIf(
-        without=tuple(sides[1].describe(edge, encoded.time) for edge in change.without),
+        without=tuple(sides[0].describe(edge, encoded.time) for edge in change.without),
         with_=tuple(sides[1].describe(edge, encoded.time) for edge in change.with_),
         new_entities=change.new_entities,
         moves=tuple(moves),

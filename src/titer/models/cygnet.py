@@ -89,6 +89,10 @@ class CyGNet(Model):
     Convention of the published figures:
         The authors' test script ranks with the static filter: every answer that is true at any time, in any split, is
         removed. ``titer.evaluation.published_conventions`` has this convention.
+
+    Size:
+        The TITer paper gives 8.568 million parameters for CyGNet. These are the two output layers for ICEWS14, without
+        the embeddings.
     """
 
     name = "cygnet"

@@ -49,9 +49,9 @@ class Evidence:
         path: The hops from the subject of the query to the answer, each of a fact before the time of the query. Empty
             if the share does not come from a path.
         share: Share of the answer's weight, before the temperature is applied, between 0 and 1; see ``Model.explain``.
-        note: Where the share comes from, if there is no path; otherwise empty.
+        note: Where the share comes from, if there is no path; with a path, the rule that it follows, if there is one.
         numbers: For each hop, what the model computed for it, by name (for example its probability). Empty if the model
-            has nothing to report.
+            has nothing to report. Forecasts show them in text, JSON and pages.
         count: Number of paths that this evidence represents. They differ in their times only, and ``path`` is the
             latest of them.
     """
@@ -61,3 +61,12 @@ class Evidence:
     note: str = ""
     numbers: tuple[dict[str, float], ...] = ()
     count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.numbers and len(self.numbers) != len(self.path):
+            raise ValueError(f"evidence with {len(self.path)} hops has numbers for {len(self.numbers)}")
+
+    @property
+    def hops(self) -> tuple[tuple[Edge, dict[str, float]], ...]:
+        """The hops of the path, each with its numbers."""
+        return tuple(zip(self.path, self.numbers or [{}] * len(self.path), strict=True))

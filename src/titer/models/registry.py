@@ -85,8 +85,9 @@ def model_class(name: str) -> "type[Model]":
             register(_load(next(iter(found))))
         else:
             names = model_names()
-            message = f"unknown model {name!r}; available: {', '.join(names)}"
-            raise UnknownNameError(message, suggest(name, names, MAX_SUGGESTIONS))
+            close = suggest(name, names, MAX_SUGGESTIONS)
+            others = "" if close else f"; choose from {', '.join(names)}"
+            raise UnknownNameError(f"unknown model {name!r}{others}", close)
     return _classes[name]
 
 

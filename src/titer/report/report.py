@@ -33,7 +33,7 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
     # The evaluation knows no added facts, so the examples do not use them either.
     model, dataset = run.load_model(device), run.dataset
     history = History(dataset.facts, dataset.vocabulary).to(model.device)
-    predictor = Predictor.create(model, dataset.axis, history)
+    predictor = Predictor.create(model, dataset.axis, history, dataset)
     found = evaluate(model, dataset, split)
     title = f"{run.config.model_name} on {run.dataset.name}"
     page = document(

@@ -25,6 +25,8 @@ from titer.training.layout import (
     CONFIG,
     CURVES,
     DATASET,
+    EVENT_METRICS,
+    EVENTS,
     LOG,
     METRICS,
     MODEL,
@@ -79,7 +81,9 @@ class Run:
         path = Path(path)
         check_can_create(path, overwrite=overwrite)
         path.mkdir(parents=True, exist_ok=True)
-        parts = (path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE))
+        parts = (
+            path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS)
+        )
         for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
             old.unlink(missing_ok=True)
         shutil.rmtree(path / CURVES, ignore_errors=True)

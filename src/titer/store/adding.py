@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from titer.data.readers.rejections import Problem, Rejections
-from titer.data.readers.tables import Table, TableOptions, read_records, read_tables
+from titer.data.readers.remembered import continued
+from titer.data.readers.tables import MissingColumnsError, Table, TableOptions, read_records, read_tables
 from titer.errors import DataError
 from titer.files import atomic_path
 from titer.store.facts import Added, FactStore, NamedFact, RefusedFactsError
@@ -53,7 +54,7 @@ def add_file(
     Args:
         store: The fact store.
         path: The file, in any format that can be imported.
-        options: How to read the file.
+        options: How to read the file. What they do not say is as in the import of the dataset.
         backfill: Whether to accept facts before the last known time step.
         skip_bad_rows: Whether to add the other rows if some cannot be added.
         rejected_file: Where to write skipped rows with the reasons. None for ``path`` with ``.rejected.csv`` appended.
@@ -71,7 +72,15 @@ def add_file(
     if rejected_file is not None and rejected_file.exists():
         raise DataError(f"{rejected_file} already exists; choose another file for rejected rows")
     rejections = Rejections(skip=skip_bad_rows)
-    table = read_tables([path], options, rejections, store.dataset)
+    remembered = continued(store.dataset, options)
+    try:
+        table = read_tables([path], remembered, rejections, store.dataset)
+    except MissingColumnsError:
+        if remembered == options:
+            raise
+        # The file does not look like those of the dataset.
+        rejections = Rejections(skip=skip_bad_rows)
+        table = read_tables([path], options, rejections, store.dataset)
     added = _add(store, _rows(table), str(path), rejections, backfill=backfill)
     if not rejections:
         return AddedFile(added, rejections.num_blank, table.num_outside, rejections, None)
@@ -142,6 +151,7 @@ def _add(store: FactStore, rows: list[_RowFact], name: str, rejections: Rejectio
         except RefusedFactsError as refused:
             problems = _problems(refused, rows, name)
             rejections.add(problems)
+            rejections.check()
             bad = {problem.row for problem in problems}
             rows = [one for one in rows if one.row not in bad]
 

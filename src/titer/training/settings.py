@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from titer.errors import ConfigError
-from titer.suggestions import suggest
+from titer.suggestions import hint
 
 Settings = TypeVar("Settings")
 
@@ -87,9 +87,8 @@ def override(tables: dict[str, Any], change: str) -> None:
 
 def unknown(kind: str, name: str, known: list[str], prefix: str = "") -> ConfigError:
     """Return the error for an unknown name, with the most similar known one or all of them."""
-    close = suggest(name, known)
-    hint = f"did you mean {prefix + close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
-    return ConfigError(f"unknown {kind} {prefix + name!r}; {hint}")
+    written = [prefix + each for each in known]
+    return ConfigError(f"unknown {kind} {prefix + name!r}{hint(prefix + name, written)}")
 
 
 def _typed(value: Any, hint: Any) -> Any:

@@ -34,7 +34,7 @@ class ArrowFile(Source):
             file = self._file
         except (pa.ArrowInvalid, OSError) as error:
             kind = "Parquet" if self.is_parquet else "Feather"
-            raise DataError(f"{self.path}: not a readable {kind} file: {error}") from error
+            raise DataError(f"{self.name}: not a readable {kind} file: {error}") from error
         return file.schema_arrow.names if isinstance(file, pq.ParquetFile) else file.schema.names
 
     def _record_batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
@@ -44,6 +44,22 @@ class ArrowFile(Source):
         else:
             for index in range(file.num_record_batches):
                 yield file.get_batch(index).select(wanted)
+
+    def head(self, num_rows: int) -> dict[str, list[str]]:
+        """Return the first values of all columns; those that are neither text, numbers nor dates are left out."""
+        columns: dict[str, list[str]] = {}
+        for name in self.columns():
+            values: list[str] = []
+            try:
+                for batch in self._record_batches([name]):
+                    rest = self._encode(batch.slice(0, num_rows - len(values)), name)
+                    values += [value.decode("utf-8", "replace") for value in rest.to_pylist()]
+                    if len(values) >= num_rows:
+                        break
+            except DataError:
+                continue
+            columns[name] = values
+        return columns
 
     def batches(self, wanted: list[str], rejections: Rejections) -> Iterator[Batch]:
         """Yield the row groups of the file."""
@@ -55,13 +71,29 @@ class ArrowFile(Source):
                 seen += batch.num_rows
                 yield Batch(columns, rows)
         except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"{self.path}: {error}") from error
+            raise DataError(f"{self.name}: {error}") from error
 
     def _encode(self, batch: pa.RecordBatch, name: str) -> pa.DictionaryArray:
         try:
             return encode(_as_text(batch.column(name)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise DataError(f"{self.path}, column {name!r}: {error}") from error
+            if self.keeps_all:
+                return encode(pa.array([str(value) for value in batch.column(name).to_pylist()]))
+            raise DataError(f"{self.name}, column {name!r}: {error}") from error
+
+
+class ArrowTable(ArrowFile):
+    """A table in memory; ``name`` replaces the file name in error messages."""
+
+    def __init__(self, name: str, table: pa.Table):
+        super().__init__(Path(name))
+        self.table = table
+
+    def _read_columns(self) -> list[str]:
+        return self.table.column_names
+
+    def _record_batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+        yield from self.table.select(wanted).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def _as_text(column: pa.Array) -> pa.Array:

@@ -29,15 +29,29 @@ class Batch:
 
     def text(self, position: int) -> str:
         """Return one row as comma-separated text, for an error message."""
-        values = (column[position].as_py() or b"" for column in self.columns.values())
-        return ",".join(value.decode("utf-8", "replace") for value in values)
+        return ",".join(self.value(name, position) for name in self.columns)
+
+    def value(self, column: str, position: int) -> str:
+        """Return one value as text."""
+        return (self.columns[column][position].as_py() or b"").decode("utf-8", "replace")
 
 
 class Source(ABC):
-    """A table with named columns that is read once, from beginning to end."""
+    """A table with named columns that is read once, from beginning to end.
+
+    Attributes:
+        path: The file.
+        name: What messages call the table.
+        delimiter: What separates the fields of a row of text.
+        keeps_all: Whether values that are neither text nor numbers are read too, as text.
+    """
+
+    delimiter = ","
+    keeps_all = False
 
     def __init__(self, path: Path):
         self.path = path
+        self.name = str(path)
         self._columns: list[str] | None = None
 
     def columns(self) -> list[str]:
@@ -45,13 +59,21 @@ class Source(ABC):
         if self._columns is None:
             columns = self._read_columns()
             if repeated := [name for name, count in Counter(columns).items() if count > 1]:
-                raise DataError(f"{self.path}, row 1: column {repeated[0]!r} appears twice")
+                raise DataError(f"{self.name}, row 1: column {repeated[0]!r} appears twice")
             self._columns = columns
         return self._columns
 
     @abstractmethod
     def _read_columns(self) -> list[str]:
         """Read the names of all columns from the file."""
+
+    @abstractmethod
+    def head(self, num_rows: int) -> dict[str, list[str]]:
+        """Return the first values of all columns as text; an empty one is missing."""
+
+    def split(self, text: str) -> list[str]:
+        """Split a row of text that is not in ``batches`` into fields, as well as possible."""
+        return [text]
 
     @abstractmethod
     def batches(self, wanted: list[str], rejections: Rejections) -> Iterator[Batch]:

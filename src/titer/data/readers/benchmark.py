@@ -1,5 +1,6 @@
 """Reader of the folder format of the published benchmarks: three files of numbered facts, and two dictionaries."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ def read_benchmark(folder: Path, rejections: Rejections | None = None, name: str
             raise DataError(f"{folder}: no {path.name}" + (" (a missing split)" if stem in SPLITS else ""))
     vocabulary = Vocabulary(_read_dictionary(files["entity2id"]), _read_dictionary(files["relation2id"]))
     raw = {split: _read_split(files[split], vocabulary, rejections) for split in SPLITS}
+    rejections.check()
     if not any(rows.size for rows in raw.values()):
         raise DataError(f"{folder}: no facts were read: every row was rejected")
     known = identify(folder)
@@ -45,7 +47,7 @@ def read_benchmark(folder: Path, rejections: Rejections | None = None, name: str
         for split, (subject, relation, object, time) in raw.items()
     }
     default_name = known.name if known else folder.resolve().name
-    return Dataset(name or default_name, vocabulary, axis, **splits)
+    return Dataset(name or default_name, vocabulary, axis, *splits.values())
 
 
 def _read_split(path: Path, vocabulary: Vocabulary, rejections: Rejections) -> NDArray[np.int64]:
@@ -55,6 +57,7 @@ def _read_split(path: Path, vocabulary: Vocabulary, rejections: Rejections) -> N
     if width < len(COLUMNS):
         raise DataError(f"{path}, row 1: {wrong_width(width, len(COLUMNS))}")
     file.names = [*COLUMNS, *(f"column {i + 1}" for i in range(len(COLUMNS), width))]
+    rejections.sources[file.name] = partial(DelimitedFile, path, "\t", file.names)
     times = TimeEncoder(TimeUnit.INTEGER)
     encoders: dict[str, Encoder] = {
         "subject": (entities := IdEncoder(vocabulary.num_entities, "entity")),
@@ -64,6 +67,7 @@ def _read_split(path: Path, vocabulary: Vocabulary, rejections: Rejections) -> N
     }
     chunks = [np.empty((4, 0), dtype=np.int64)]
     for batch in file.batches(list(COLUMNS), rejections):
+        rejections.num_rows += len(batch.rows)
         chunks.append(_codes(path, batch, encoders, rejections))
     rows = np.concatenate(chunks, axis=1)
     rows[3] = np.array(times.first)[rows[3]]

@@ -63,22 +63,35 @@ class DelimitedFile(Source):
             while len(self._head) < count and (record := next(self._records, None)) is not None:
                 self._head.append(record)
         except csv.Error as error:
-            raise DataError(f"{self.path}: cannot be read as a table: {error}") from error
+            raise DataError(f"{self.name}: cannot be read as a table: {error}") from error
         return self._head[:count]
 
     def _read_columns(self) -> list[str]:
         header = self.names or [name.strip() for name in next(iter(self._first_records(1)), [])]
-        if not any(header):
-            raise DataError(f"{self.path}, row 1: empty, but the first row must have the column names")
+        if any(header):
+            header = [name or f"column {i}" for i, name in enumerate(header, start=1)]
+        else:
+            raise DataError(f"{self.name}, row 1: empty, but the first row must have the column names")
         if any("\ufffd" in name or "\0" in name for name in header):
-            raise DataError(f"{self.path}, row 1: not {self.encoding} text; --encoding sets another encoding")
+            raise DataError(f"{self.name}, row 1: not {self.encoding} text; --encoding sets another encoding")
         return header
+
+    def head(self, num_rows: int) -> dict[str, list[str]]:
+        """Return the first values of all columns; rows with another number of fields are left out."""
+        columns = self.columns()
+        records = self._first_records(num_rows + 1)[0 if self.names else 1 :]
+        rows = [record for record in records if len(record) == len(columns)]
+        return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+
+    def split(self, text: str) -> list[str]:
+        """Split a row into its fields, however many there are."""
+        return next(csv.reader([text], delimiter=self.delimiter), [])
 
     def width(self) -> int:
         """Return the number of columns that most of the first rows have."""
         counts = Counter(len(record) for record in self._first_records(100) if record)
         if not counts:
-            raise DataError(f"{self.path}: the file is empty")
+            raise DataError(f"{self.name}: the file is empty")
         return counts.most_common(1)[0][0]
 
     def _check(self) -> bool:
@@ -101,7 +114,7 @@ class DelimitedFile(Source):
         except csv.Error:  # the field is longer than Python allows
             row += 1
         if last != [end]:
-            raise DataError(f"{self.path}, row {row}: a quotation mark is opened and never closed")
+            raise DataError(f"{self.name}, row {row}: a quotation mark is opened and never closed")
 
     def batches(self, wanted: list[str], rejections: Rejections) -> Iterator[Batch]:
         """Yield blocks of some megabytes; a row with too few or too many columns is rejected."""
@@ -114,7 +127,7 @@ class DelimitedFile(Source):
             text = str(row.text)
             text = text.encode("latin-1").decode("utf-8", "replace") if bytewise else text
             reason = wrong_width(row.actual_columns, row.expected_columns)
-            malformed.append(Problem(str(self.path), row.number, "", reason, text))
+            malformed.append(Problem(self.name, row.number, "", reason, text))
             return "skip"
 
         first_row = 1 if self.names else 2
@@ -157,9 +170,10 @@ class DelimitedFile(Source):
                 rejections.num_blank += batch.num_rows - int(filled.sum())
                 kept = batch.filter(pa.array(filled)).columns
                 yield Batch(dict(zip(wanted, map(_as_bytes, kept) if bytewise else kept, strict=True)), rows[filled])
-            rejections.add(malformed[reported:])
+            rejections.hold(malformed[reported:])
+            rejections.add([])
         except (pa.ArrowInvalid, UnicodeError, OSError) as error:
-            raise DataError(f"{self.path}: cannot be read as {self.encoding} text: {error}") from error
+            raise DataError(f"{self.name}: cannot be read as {self.encoding} text: {error}") from error
 
 
 class _CheckedStream(io.RawIOBase):

@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from titer.data.partial_date import PartialDate
+from titer.data.readers.merging import folded
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
 from titer.suggestions import suggest
@@ -68,15 +69,42 @@ class NameEncoder(Encoder):
         return self.names.setdefault(text, len(self.names))
 
 
+class AttributeEncoder(NameEncoder):
+    """An encoder of values that are only shown; any text is accepted, and an empty one is no value."""
+
+    def code(self, text: str) -> int:
+        """Return the number of a value."""
+        return self.names.setdefault(" ".join(text.split()), len(self.names))
+
+
+class WeightEncoder(Encoder):
+    """An encoder of weights: the number of times that a fact counts."""
+
+    MAX = 1000
+
+    def code(self, text: str) -> int:
+        """Return a weight, rounded to a whole number."""
+        try:
+            value = float(text)
+        except ValueError:
+            raise DataError("empty" if not text else f"{text!r} is not a number") from None
+        if not 0 <= value <= self.MAX:
+            raise DataError(f"the weight {text} is not between 0 and {self.MAX:,}")
+        return round(value)
+
+
 class RelationEncoder(NameEncoder):
     """An encoder of the relations of a dataset; others are rejected, since no model has learned them."""
 
-    def __init__(self, relations: list[str]):
+    def __init__(self, relations: list[str], *, merge_names: bool = False):
         super().__init__()
         self.names = {name: i for i, name in enumerate(relations)}
+        self.spellings = {folded(name): name for name in reversed(relations)} if merge_names else {}
 
     def code(self, text: str) -> int:
         """Return the id of a relation."""
+        if text not in self.names:
+            text = self.spellings.get(folded(text), text)
         if text and text not in self.names:
             close = suggest(text, list(self.names))
             raise DataError(f"unknown relation {text!r}" + "".join(f"; did you mean {name!r}?" for name in close))
@@ -115,6 +143,7 @@ class TimeEncoder(Encoder):
         *,
         open_ends: bool = False,
         axis: TimeAxis | None = None,
+        pivot_year: int | None = None,
     ):
         super().__init__()
         self.axis = axis
@@ -122,6 +151,7 @@ class TimeEncoder(Encoder):
         self.unit = unit
         self.unit_is_given = unit is not None
         self.date_format = date_format
+        self.pivot_year = pivot_year
         self.open_ends = open_ends
         self.first = [0]  # hours since the epoch, or plain numbers
         self.last = [0]
@@ -137,7 +167,7 @@ class TimeEncoder(Encoder):
             if self.axis is not None:
                 self.axis.step(value)
             return self._add(value, value)
-        parsed = PartialDate.parse(text, self.date_format)
+        parsed = self._parse(text)
         if parsed is None:
             return self._open(f"{text!r} is an unknown date")
         if self.unit is None:
@@ -145,6 +175,15 @@ class TimeEncoder(Encoder):
         if not self.open_ends:
             parsed.check_precision(self.unit, text)
         return self._add(int(parsed.first.astype(np.int64)), int(parsed.last.astype(np.int64)))
+
+    def _parse(self, text: str) -> PartialDate | None:
+        try:
+            return PartialDate.parse(text, self.date_format, self.pivot_year)
+        except DataError:
+            # Later facts may be written like those of the dataset, or with ISO dates.
+            if self.axis is None or self.date_format is None:
+                raise
+        return PartialDate.parse(text)
 
     def _open(self, reason: str) -> int:
         if not self.open_ends:

@@ -1,5 +1,6 @@
 """Readers of JSON objects: one per line of a file, or a list in memory."""
 
+import codecs
 import io
 import json
 import math
@@ -22,7 +23,7 @@ ROWS_FOR_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
-class _Row:
+class JsonRow:
     """One line: its object, or ``None`` with the reason; a blank line has neither."""
 
     number: int
@@ -32,6 +33,7 @@ class _Row:
 
     @property
     def is_blank(self) -> bool:
+        """Whether the line is empty."""
         return self.record is None and not self.reason
 
 
@@ -39,32 +41,56 @@ class JsonLines(Source):
     """A file with one JSON object per line."""
 
     @cached_property
-    def _rows(self) -> Iterator[_Row]:
+    def _rows(self) -> Iterator[JsonRow]:
         return self._read_rows()
 
     @cached_property
-    def _first_rows(self) -> list[_Row]:
+    def _first_rows(self) -> list[JsonRow]:
         """The rows up to the last one that column names are taken from."""
-        first: list[_Row] = []
+        first: list[JsonRow] = []
         num_filled = 0
         while num_filled < ROWS_FOR_COLUMNS and (row := next(self._rows, None)) is not None:
             first.append(row)
             num_filled += not row.is_blank
         return first
 
-    def _read_rows(self) -> Iterator[_Row]:
+    def _read_rows(self) -> Iterator[JsonRow]:
         with pa.input_stream(str(self.path), compression="detect") as stream:
-            for number, line in enumerate(io.BufferedReader(stream), start=1):
+            lines = io.BufferedReader(stream)
+            if lines.peek(1024).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+                yield from self._read_array(lines.read())
+                return
+            for number, line in enumerate(lines, start=1):
                 text = line.decode("utf-8", "replace").strip()
-                yield _Row(number, text, *(_parse_object(line) if line.strip() else (None, "")))
+                yield JsonRow(number, text, *(_parse_object(line) if line.strip() else (None, "")))
+
+    def _read_array(self, text: bytes) -> Iterator[JsonRow]:
+        """Read one list of objects, which is completely in memory."""
+        try:
+            values = json.loads(text.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self.name}: not JSON: {error}") from error
+        for number, value in enumerate(values, start=1):
+            if isinstance(value, dict):
+                yield JsonRow(number, json.dumps(value, ensure_ascii=False), value)
+            else:
+                yield JsonRow(number, json.dumps(value, ensure_ascii=False), None, "not a JSON object")
 
     def _read_columns(self) -> list[str]:
         # Many rows, since unknown values are often left out of an object.
         filled = [row for row in self._first_rows if not row.is_blank]
         keys = [key for row in filled if row.record is not None for key in row.record]
         if not keys:
-            raise DataError(str(self._problem(filled[0])) if filled else f"{self.path}: the file is empty")
+            raise DataError(str(self._problem(filled[0])) if filled else f"{self.name}: the file is empty")
         return list(dict.fromkeys(keys))
+
+    def head(self, num_rows: int) -> dict[str, list[str]]:
+        """Return the first values of all columns; values that are neither text nor numbers are left out."""
+        records = [row.record for row in self._first_rows if row.record is not None][:num_rows]
+        return {
+            name: [_bytes(value).decode("utf-8", "replace") if _is_plain(value := r.get(name)) else "" for r in records]
+            for name in self.columns()
+        }
 
     def batches(self, wanted: list[str], rejections: Rejections) -> Iterator[Batch]:
         """Yield some thousands of lines at a time; a line that is not a JSON object is rejected."""
@@ -77,16 +103,16 @@ class JsonLines(Source):
                 if row.record is None:
                     continue
                 invalid = next((name for name in wanted if not _is_plain(row.record.get(name))), None)
-                if invalid is None:
+                if invalid is None or self.keeps_all:
                     good.append((row.record, row.number))
                 else:
                     reason = "neither text nor a number"
-                    rejections.hold([Problem(str(self.path), row.number, invalid, reason, row.text)])
+                    rejections.hold([Problem(self.name, row.number, invalid, reason, row.text)])
             columns = {name: encode(pa.array([_bytes(r.get(name)) for r, _ in good], pa.binary())) for name in wanted}
             yield Batch(columns, np.array([number for _, number in good], dtype=np.int64))
 
-    def _problem(self, row: _Row) -> Problem:
-        return Problem(str(self.path), row.number, "", row.reason, row.text)
+    def _problem(self, row: JsonRow) -> Problem:
+        return Problem(self.name, row.number, "", row.reason, row.text)
 
 
 class Records(JsonLines):
@@ -96,9 +122,9 @@ class Records(JsonLines):
         super().__init__(Path(name))
         self.records = records
 
-    def _read_rows(self) -> Iterator[_Row]:
+    def _read_rows(self) -> Iterator[JsonRow]:
         for number, record in enumerate(self.records, start=1):
-            yield _Row(number, ",".join(map(str, record.values())), record)
+            yield JsonRow(number, ",".join(map(str, record.values())), record)
 
 
 def _parse_object(line: bytes) -> tuple[dict[str, Any] | None, str]:

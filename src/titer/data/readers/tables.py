@@ -1,6 +1,8 @@
-"""Read named facts from CSV, TSV, Parquet, Feather and JSON lines."""
+"""Read named facts from tables: open, find the columns, encode the values, and put the facts on one time axis."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,41 +12,31 @@ from numpy.typing import NDArray
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.readers.base import Batch, Source
-from titer.data.readers.encoders import Encoder, NameEncoder, RelationEncoder, TimeEncoder
+from titer.data.readers.encoders import (
+    AttributeEncoder,
+    Encoder,
+    NameEncoder,
+    RelationEncoder,
+    TimeEncoder,
+    WeightEncoder,
+)
+from titer.data.readers.expansion import TooManyFactsError, expand, in_use, pick
+from titer.data.readers.formats import choose_columns, file_format, open_format, with_date_format, with_defaults
+from titer.data.readers.graphs import GRAPHS, GraphFile
+from titer.data.readers.inputs import InputFile
 from titer.data.readers.json_lines import Records
+from titer.data.readers.merging import MergedName, spellings
+from titer.data.readers.options import INTERVAL, NAMES, PARTS, TableOptions
+from titer.data.readers.part_columns import ATTRIBUTE, MissingColumnsError, PartColumns, find_parts
+from titer.data.readers.placing import put_on_axis
 from titer.data.readers.rejections import Problem, Rejections
 from titer.data.readers.sources import open_source
-from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 from titer.progress import track
 
-NAMES = ("subject", "relation", "object")
-POINT = ("time",)
-INTERVAL = ("start", "end")
-MAX_FACTS = 1_000_000_000
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """The options for reading tables of named facts."""
-
-    columns: dict[str, str] = field(default_factory=dict)
-    """The column for each part of a fact (subject, relation, object, time, start, end) if its name differs."""
-    names: list[str] | None = None
-    """Column names of text files without a header row."""
-    delimiter: str | None = None
-    """What separates two fields; by default a comma for .csv, and a tab for .tsv and .txt."""
-    encoding: str = "utf-8"
-    """Encoding of text files."""
-    unit: TimeUnit | None = None
-    """Length of one time step; by default the precision of the first date."""
-    date_format: str | None = None
-    """Format of dates for ``strptime``, if they are not ISO dates."""
-    earliest: str | None = None
-    """First date to keep. Facts that last are cut there, and an unknown start is set to it."""
-    latest: str | None = None
-    """Last date to keep. Facts that last are cut there, and an unknown end is set to it."""
+__all__ = ["MissingColumnsError", "Table", "TableOptions", "TableReader", "read_records", "read_tables"]
 
 
 @dataclass(frozen=True)
@@ -58,213 +50,234 @@ class Table:
     """Number of rows outside the dates to keep."""
     source_row: NDArray[np.int64] | None = None
     """The row of each fact in its file; only for facts that continue a dataset. (facts,)"""
+    lasting: bool = False
+    """Whether rows were intervals."""
+    num_rows: int = 0
+    """Number of rows with facts."""
+    merged: list[MergedName] = field(default_factory=list)
+    """Names with several spellings: those that were merged, or that could be."""
+    options: TableOptions = field(default_factory=TableOptions)
+    """How the files were read, with the column of every part of a fact."""
+    attributes: dict[str, tuple[NDArray[np.int32], list[str]]] = field(default_factory=dict)
+    """For each attribute the value of each fact, and the text of the values."""
 
 
 def read_tables(
-    paths: list[Path], options: TableOptions, rejections: Rejections, continued: Dataset | None = None
+    files: Sequence[Path | InputFile],
+    options: TableOptions,
+    rejections: Rejections,
+    continued: Dataset | None = None,
+    max_facts: int | None = None,
 ) -> Table:
     """Read facts from one or more files with the same columns.
 
-    Facts that continue a dataset use its time axis, and only its relations are accepted.
+    Facts that continue a dataset use its time axis, and only its relations are accepted. More than ``max_facts`` facts
+    that intervals expand to are an error.
     """
-    reader = _TableReader(options, rejections, continued)
-    for path in paths:
-        reader.read(path)
-    return reader.table()
+    reader = TableReader(options, rejections, continued)
+    reader.read([file if isinstance(file, InputFile) else InputFile(file, str(file)) for file in files])
+    return reader.table(max_facts)
 
 
 def read_records(records: list[dict[str, Any]], name: str, rejections: Rejections, continued: Dataset) -> Table:
     """Read facts that continue a dataset from objects in memory; error messages call them ``name``."""
-    reader = _TableReader(TableOptions(), rejections, continued)
+    reader = TableReader(TableOptions(), rejections, continued)
     reader.take(Records(name, records))
     return reader.table()
 
 
-class _TableReader:
-    """Collects encoded rows from files, then puts them on one time axis."""
+class TableReader:
+    """Collects encoded rows from tables, then puts them on one time axis."""
 
     def __init__(self, options: TableOptions, rejections: Rejections, continued: Dataset | None = None):
-        self.options = options
+        self.format = file_format(options.format) if options.format else None
+        if self.format is not None:
+            options = with_defaults(options, self.format)
+        self.options = options if continued is None else replace(options, unit=None)
         self.axis = continued.axis if continued is not None else None
         self.rejections = rejections
-        if unknown := set(options.columns) - {*NAMES, *POINT, *INTERVAL}:
-            parts = ", ".join((*NAMES, *POINT, *INTERVAL))
-            raise DataError(f"unknown part of a fact {sorted(unknown)[0]!r}; columns can be given for {parts}")
+        self.missing = frozenset(word.encode() for word in options.missing)
         self.entities = NameEncoder()
         self.relations = RelationEncoder(continued.vocabulary.relations) if continued is not None else NameEncoder()
-        self.parts: tuple[str, ...] = ()
+        self.known: Vocabulary | None = continued.vocabulary if continued is not None else None
+        if self.known is not None and options.merge_names:
+            # Names of new facts are compared with the known ones.
+            self.entities.names.update((name, i) for i, name in enumerate(self.known.entities))
+            self.relations = RelationEncoder(self.known.relations, merge_names=True)
+        self.resolved = options
+        self.attributes = {name: AttributeEncoder() for name in options.attributes}
         self.times = TimeEncoder()
+        self.timed: tuple[str, ...] = ()
+        self.parts: tuple[str, ...] = ()
         self.chunks: list[NDArray[np.int32]] = []
         self.rows: list[NDArray[np.int64]] = []
-        self.paths: list[Path] = []
+        self.sources: list[str] = []
 
-    def read(self, path: Path) -> None:
-        """Read one file."""
-        options = self.options
+    def read(self, files: Sequence[InputFile]) -> None:
+        """Read all rows of some files."""
+        nodes: dict[str, str] = {}
+        openers = {file.name: partial(self._open, file, nodes) for file in files}
+        self.rejections.sources.update(openers)
         try:
-            source = open_source(path, names=options.names, delimiter=options.delimiter, encoding=options.encoding)
-            self.take(source)
+            sources = [opener() for opener in openers.values()]
+            # The names of all nodes must be known before the first edge is read.
+            sources = [each for each in sources if not isinstance(each, GraphFile) or each.collect_nodes()]
+            for source in sources:
+                self.take(source)
         except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error}") from error
+            raise DataError(f"{', '.join(openers)}: cannot be read: {error}") from error
+
+    def _open(self, file: InputFile, nodes: dict[str, str]) -> Source:
+        options = self.options
+        if options.format in GRAPHS:
+            graph = GRAPHS[options.format](file.path, nodes)
+            graph.name = file.name
+            return graph
+        if options.format is not None:
+            return open_format(options.format, file, options)
+        return open_source(
+            file.path, names=options.names, delimiter=options.delimiter, encoding=options.encoding, name=file.name
+        )
 
     def take(self, source: Source) -> None:
-        """Read all rows of a source."""
-        path = source.path
-        self.paths.append(path)
-        wanted = self._find_columns(source)
-        for batch in track(source.batches(list(wanted.values()), self.rejections), f"reading {path.name}"):
-            self._take(Batch({part: batch.columns[column] for part, column in wanted.items()}, batch.rows), path)
+        """Read all rows of a table."""
+        self.sources.append(source.name)
+        found = self._find_parts(source)
+        for batch in track(source.batches(found.wanted, self.rejections), f"reading {Path(source.name).name}"):
+            self.rejections.num_rows += len(batch.rows)
+            parts = {
+                part: expression.evaluate(batch.columns, len(batch.rows), self.missing)
+                for part, expression in found.expressions.items()
+            }
+            self._take(Batch(parts, batch.rows), source.name)
 
-    def _find_columns(self, source: Source) -> dict[str, str]:
-        present = source.columns()
-        by_folded = {name.casefold(): name for name in reversed(present)}
+    def _find_parts(self, source: Source) -> PartColumns:
+        if self.format is not None:
+            self.options = choose_columns(self.options, self.format, source.columns())
+            if self.format.detects_dates:
+                self.options = with_date_format(self.options, source)
+        found = find_parts(source, self.options)
+        if self.timed and self.timed != found.timed:
+            before, here = (" and ".join(map(repr, parts)) for parts in (self.timed, found.timed))
+            raise DataError(f"{source.name}: the time is in {here}, but in {before} in the files before")
+        if not self.timed:
+            self._start(found)
+        return found
 
-        def column(part: str) -> str | None:
-            if part in self.options.columns:
-                name = self.options.columns[part]
-                return name if name in present else None
-            return by_folded.get(part)
-
-        lasting = any(part in self.options.columns or column(part) is not None for part in INTERVAL)
-        timed = INTERVAL if lasting and "time" not in self.options.columns and column("time") is None else POINT
-        if self.parts and self.parts != NAMES + timed:
-            before, here = (" and ".join(map(repr, parts)) for parts in (self.parts[3:], timed))
-            raise DataError(f"{source.path}: the time is in {here}, but in {before} in the files before")
-        if not self.parts:
-            self.parts = NAMES + timed
-            open_ends = timed == INTERVAL
-            self.times = TimeEncoder(self.options.unit, self.options.date_format, open_ends=open_ends, axis=self.axis)
-        found = {part: column(part) for part in self.parts}
-        for part, name in found.items():
-            if name is None:
-                looked_for = repr(self.options.columns.get(part, part)) + " (or 'start' and 'end')" * (part in POINT)
-                raise DataError(
-                    f"{source.path}, row 1: no column {looked_for}; the file has {', '.join(present)}\n"
-                    f"(--column {part}=NAME sets the column; --names is for files without a header row)"
-                )
-        return {part: name for part, name in found.items() if name is not None}
-
-    def _take(self, batch: Batch, path: Path) -> None:
-        encoders: dict[str, Encoder] = {
+    def _start(self, found: PartColumns) -> None:
+        """Decide with the first table whether facts have a time or last."""
+        self.timed, self.parts, options = found.timed, tuple(found.expressions), found.options
+        self.resolved = options
+        self.times = TimeEncoder(
+            options.unit,
+            options.date_format,
+            open_ends=self.lasting,
+            axis=self.axis,
+            pivot_year=options.pivot_year,
+        )
+        self.encoders: dict[str, Encoder] = {
             "relation": self.relations,
-            **dict.fromkeys(self.parts[3:], self.times),
+            "weight": WeightEncoder(),
+            **dict.fromkeys(found.timed, self.times),
+            **{f"{ATTRIBUTE}{name}": encoder for name, encoder in self.attributes.items()},
         }
-        codes = {part: encoders.get(part, self.entities).encode(column) for part, column in batch.columns.items()}
+
+    @property
+    def lasting(self) -> bool:
+        """Whether rows are intervals."""
+        return self.timed == INTERVAL
+
+    def _take(self, batch: Batch, name: str) -> None:
+        codes = {part: self._encoder(part).encode(column) for part, column in batch.columns.items()}
         bad = np.zeros(len(batch.rows), dtype=bool)
-        problems = []
+        problems: list[Problem] = []
         for part, code in codes.items():
-            encoder = encoders.get(part, self.entities)
             for position in np.flatnonzero((code < 0) & ~bad):
-                reason = encoder.reason(int(code[position]))
-                problems.append(_problem(path, batch, int(position), part, reason))
+                reason = self._encoder(part).reason(int(code[position]))
+                problems.append(_problem(name, batch, int(position), part, reason))
             bad |= code < 0
         if "end" in codes:
             for position in np.flatnonzero(~bad & self._ends_before_start(codes["start"], codes["end"])):
-                problems.append(_problem(path, batch, int(position), "end", "the end is before the start"))
+                problems.append(_problem(name, batch, int(position), "end", "the end is before the start"))
                 bad[position] = True
         self.rejections.add(problems)
-        self.chunks.append(np.stack([codes[part][~bad].astype(np.int32) for part in self.parts]))
+        self.chunks.append(np.stack([code[~bad].astype(np.int32) for code in codes.values()]))
         if self.axis is not None:
             self.rows.append(batch.rows[~bad])
+
+    def _encoder(self, part: str) -> Encoder:
+        return self.encoders.get(part, self.entities)
 
     def _ends_before_start(self, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
         known = (start > TimeEncoder.OPEN) & (end > TimeEncoder.OPEN)
         first, last = np.array(self.times.first), np.array(self.times.last)
         return known & (last[end] < first[start])
 
-    def table(self) -> Table:
-        """Return all facts on one time axis, with ids only for the names in use."""
+    def table(self, max_facts: int | None = None) -> Table:
+        """Return all facts on one time axis, with ids only for the names in use.
+
+        Raises:
+            DataError: If rows were rejected that are not to be skipped, or there are no facts.
+        """
+        self.rejections.check()
         rows = np.concatenate(self.chunks, axis=1) if self.chunks else np.empty((5, 0), dtype=np.int32)
         self.chunks = []
         if rows.shape[1] == 0:
-            why = "every row was rejected" if self.rejections else "no rows"
-            raise DataError(f"{', '.join(map(str, self.paths))}: no facts were read: {why}")
-        names, times = rows[:3], rows[3:]
-        axis, first, last = self._put_on_axis(times)
-        chosen, time, num_outside = _expand(first, last)
-        if len(time) == 0:
+            why = "\n".join(["every row was rejected:", *self.rejections.summary()]) if self.rejections else "no rows"
+            raise DataError(f"{', '.join(self.sources)}: no facts were read: {why}")
+        num_rows = rows.shape[1]
+        by_part = dict(zip(self.parts, rows, strict=True))
+        merged = self._merge(by_part)
+        times = np.stack([by_part[part] for part in self.timed])
+        axis, first, last = put_on_axis(times, self.times, self.options, lasting=self.lasting)
+        weight = by_part["weight"].astype(np.int64) if "weight" in by_part else None
+        try:
+            expanded = expand(first, last, weight, max_facts if self.options.unit is None else None)
+        except TooManyFactsError as error:
+            raise DataError(
+                f"{error}; --unit month or --unit year makes longer steps and fewer facts, "
+                f"--unit {axis.unit} keeps these"
+            ) from None
+        if len(expanded.time) == 0:
             raise DataError("no facts between the earliest and the latest date to keep")
-        subject, relation, object = (_pick(column, chosen) for column in names)
-        order = np.argsort(time, kind="stable")
-        (subject, object), entities = _used(list(self.entities.names), subject[order], object[order])
-        (relation,), relations = _used(list(self.relations.names), relation[order])
-        facts = Facts(subject, relation, object, time[order])
-        source_row = _pick(np.concatenate(self.rows), chosen)[order] if self.rows else None
-        return Table(facts, Vocabulary(entities, relations), axis, num_outside, source_row)
+        order = np.argsort(expanded.time, kind="stable")
+        subject, relation, object = (pick(by_part[part], expanded.rows)[order] for part in NAMES)
+        (subject, object), entities = in_use(list(self.entities.names), subject, object)
+        (relation,), relations = in_use(list(self.relations.names), relation)
+        source_row = pick(np.concatenate(self.rows), expanded.rows)[order] if self.rows else None
+        return Table(
+            Facts(subject, relation, object, expanded.time[order]),
+            Vocabulary(entities, relations),
+            axis,
+            expanded.num_outside,
+            source_row,
+            lasting=self.lasting,
+            num_rows=num_rows,
+            merged=merged,
+            options=self.resolved,
+            attributes={
+                name: (pick(by_part[f"{ATTRIBUTE}{name}"], expanded.rows)[order], list(encoder.names))
+                for name, encoder in self.attributes.items()
+            },
+        )
 
-    def _put_on_axis(self, times: NDArray[np.int32]) -> tuple[TimeAxis, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the axis, and the first and last time step of every row."""
-        used = np.unique(times)
-        used = used[used > TimeEncoder.OPEN]
-        if len(used) == 0:
-            raise DataError("no row has a known date")
-        first, last = np.array(self.times.first), np.array(self.times.last)
-        axis = self._choose_axis(first[used], last[used])
-        first, last = _steps(axis, first), _steps(axis, last)
-        bounds = [
-            axis.step(bound) if bound is not None else known
-            for bound, known in (
-                (self.options.earliest, int(first[used].min())),
-                (self.options.latest, int(last[used].max())),
-            )
-        ]
-        first[TimeEncoder.OPEN], last[TimeEncoder.OPEN] = bounds
-        start, end = (times[0], times[-1])
-        if self.parts[3:] == POINT:  # a date more precise than the unit is still one time step
-            last = first
-        return axis, np.maximum(first[start], bounds[0]), np.minimum(last[end], bounds[1])
-
-    def _choose_axis(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> TimeAxis:
-        if self.axis is not None:
-            return self.axis
-        unit = self.times.unit or TimeUnit.INTEGER
-        if unit is TimeUnit.INTEGER:
-            return TimeAxis.of_integers(first, spread=self.parts[3:] == POINT)
-        hours = first.astype("datetime64[h]")
-        if unit is TimeUnit.HOUR and not self.times.unit_is_given and np.all(hours == hours.astype("datetime64[D]")):
-            unit = TimeUnit.DAY  # midnight everywhere means that there are no times of day
-        origin = hours.min()
-        if self.options.earliest is not None:
-            origin = np.datetime64(str(TimeAxis(unit, self.options.earliest).origin)).astype("datetime64[h]")
-        return TimeAxis.starting_at(unit, origin)
+    def _merge(self, by_part: dict[str, NDArray[np.int32]]) -> list[MergedName]:
+        """Join the spellings of names if that is wanted, and return those that were joined or could be."""
+        merged: list[MergedName] = []
+        for encoder, parts in ((self.entities, ("subject", "object")), (self.relations, ("relation",))):
+            if self.axis is not None and encoder is self.relations:
+                continue  # the relations of a dataset are fixed
+            names = list(encoder.names)
+            counts = sum(np.bincount(by_part[part], minlength=len(names)) for part in parts)
+            fixed = self.known.num_entities if self.known is not None and self.options.merge_names else 0
+            target, found = spellings(names, np.asarray(counts), fixed)
+            merged += found
+            if self.options.merge_names:
+                for part in parts:
+                    by_part[part] = target[by_part[part]]
+        return merged
 
 
-def _problem(path: Path, batch: Batch, position: int, part: str, reason: str) -> Problem:
-    return Problem(str(path), int(batch.rows[position]), part, reason, batch.text(position))
-
-
-def _steps(axis: TimeAxis, times: NDArray[np.int64]) -> NDArray[np.int64]:
-    if axis.unit is TimeUnit.INTEGER:
-        return (times - int(axis.origin)) // axis.stride
-    return axis.steps_of_hours(times.astype("datetime64[h]"))
-
-
-def _expand(
-    first: NDArray[np.int64], last: NDArray[np.int64]
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], int]:
-    """Make one fact per time step.
-
-    Returns the row of each fact (``None`` if every row is one fact), its time, and the number of rows without facts.
-    """
-    lengths = np.maximum(last - first + 1, 0)
-    if np.all(lengths == 1):
-        return None, first, 0
-    total = int(lengths.sum(dtype=np.float64))  # a sum of integers could overflow
-    if total > MAX_FACTS:
-        raise DataError(f"these rows span {total:,} time steps in total, more than {MAX_FACTS:,}; use a coarser --unit")
-    rows = np.repeat(np.arange(len(first)), lengths)
-    starts = np.cumsum(lengths) - lengths
-    return rows, np.arange(total) - starts[rows] + first[rows], int((lengths == 0).sum())
-
-
-def _pick(column: NDArray[Any], rows: NDArray[np.int64] | None) -> NDArray[Any]:
-    return column if rows is None else column[rows]
-
-
-def _used(names: list[str], *columns: NDArray[np.int32]) -> tuple[list[NDArray[np.int32]], list[str]]:
-    """Renumber the ids so that only names in use have one; their order stays."""
-    used = np.zeros(len(names), dtype=bool)
-    for column in columns:
-        used[column] = True
-    ids = np.cumsum(used, dtype=np.int32) - 1
-    return [ids[column] for column in columns], [name for name, keep in zip(names, used, strict=True) if keep]
+def _problem(name: str, batch: Batch, position: int, part: str, reason: str) -> Problem:
+    fields = ",".join(batch.value(column, position) for column in batch.columns if column in PARTS)
+    return Problem(name, int(batch.rows[position]), part, reason, fields)

@@ -3,12 +3,21 @@
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.forecasting.forecast import PastFact
+from titer.forecasting.terms import Term, term_words
 from titer.forecasting.wording.sentences import sentence
 from titer.graph.history import History
 from titer.models.evidence import Edge
 
 
-def past_fact(edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis) -> PastFact:
+def past_fact(
+    edge: Edge,
+    asked: int,
+    vocabulary: Vocabulary,
+    axis: TimeAxis,
+    numbers: dict[str, float] | None = None,
+    term: Term | None = None,
+    attributes: str = "",
+) -> PastFact:
     """Return the fact that a path walks along, in words.
 
     Args:
@@ -16,18 +25,27 @@ def past_fact(edge: Edge, asked: int, vocabulary: Vocabulary, axis: TimeAxis) ->
         asked: The time step of the question.
         vocabulary: The names of entities and relations.
         axis: The calendar of the time steps.
+        numbers: What a model computed for this hop of the path, by name.
+        term: First and last time step of the fact before the question, if it lasts.
+        attributes: Text after the fact.
     """
     fact = edge.forward(vocabulary)
     names = vocabulary.entities[fact.subject], vocabulary.relations[fact.relation], vocabulary.entities[fact.object]
     ago = axis.duration(asked - fact.time)
+    when, date = f"{axis.when(fact.time)}, {ago} before", axis.words(fact.time)
+    if term is not None and term[0] < term[1]:
+        when = date = term_words(term, asked, axis)
+        if term[1] < asked - 1:
+            when += f", {axis.duration(asked - term[1])} before"
     return PastFact(
         *names,
         time=axis.label(fact.time),
-        date=axis.words(fact.time),
+        date=date,
         ago=ago,
         age=asked - fact.time,
-        sentence=f"{sentence(*names)} {axis.when(fact.time)}, {ago} before",
+        sentence=f"{sentence(*names)} {when}{attributes}",
         reversed=bool(vocabulary.is_inverse(edge.relation)),
+        numbers=dict(numbers or {}),
     )
 
 

@@ -77,6 +77,10 @@ class TANGO(ByTimeModel):
           share one \(\delta\), initially 0.1.
         - Other true answers at the query's time are excluded from the loss.
         - An entity without a fact in training keeps its initial embedding.
+
+    Convention of the published figures:
+        The authors rank by the order of a sort, in which equal scores have an arbitrary order, with the time-aware
+        filter. The expected rank in such an order is the realistic rank that is used here.
     """
 
     Config = TANGOConfig

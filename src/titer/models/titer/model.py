@@ -126,7 +126,8 @@ class TITer(TracksTrainedEntities):
         - The shares of evidence are a softmax over all paths to the answer in the beam. The score is that of the best
           path alone.
 
-        ``docs/recipes.md`` compares the recipes in a table, with what each difference costs.
+        ``docs/recipes.md`` compares the recipes in a table. ``benchmarks/paper_tables.md`` has their results, and a
+        walk between them that shows what each change is worth.
     """
 
     name = "titer"

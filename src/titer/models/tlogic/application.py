@@ -52,7 +52,7 @@ class Application:
 
     def __init__(self, queries: Queries, history: History, index: SeriesIndex, rules: Rules, config: TLogicConfig):
         self.index, self.rules, self.config = index, rules, config
-        self.subject, self.relation = queries.subject, queries.relation
+        self.subject, self.relation = queries.subject.contiguous(), queries.relation.contiguous()
         self.elapsed = history.elapsed(queries.time)
         self.earliest = self.elapsed - (config.window or LAST_STEP)
         self.totals = torch.zeros(len(queries), index.num_entities, device=queries.subject.device)

@@ -77,7 +77,8 @@ class ConfidenceEstimator:
         for hop in hops:  # equal groundings have equal codes; others practically never do
             code = (code ^ hop.astype(np.uint64)) * MIX
             code ^= code >> np.uint64(29)
-        code = np.where(complete, code, np.arange(len(code), dtype=np.uint64)).reshape(-1, self.num_samples)
+        # Odd for complete groundings, so that no other one can have the same code.
+        code = np.where(complete, code | np.uint64(1), np.uint64(0)).reshape(-1, self.num_samples)
         order = np.argsort(code, axis=1, kind="stable")
         ordered = np.take_along_axis(code, order, axis=1)
         first = np.ones_like(ordered, dtype=bool)

@@ -19,7 +19,7 @@ TRANSITION_RATES = {"exponential": 1.0, "uniform": 0.0}
 
 @dataclass(frozen=True)
 class TLogicConfig:
-    """Settings of ``TLogic``. The defaults are the authors' values for ICEWS14."""
+    """Settings of ``TLogic``. The defaults are the authors' values for ICEWS14, except for ``popularity_weight``."""
 
     rule_lengths: tuple[int, ...] = (1, 2, 3)
     """Numbers of facts in the bodies of rules."""
@@ -43,6 +43,9 @@ class TLogicConfig:
     """λ: rate at which the recency decreases, per time step."""
     smoothing: float = 0.0
     """Added to the body support in the confidence of a rule, which reduces the scores of rules with little support."""
+    popularity_weight: float = 0.0001
+    """Weight of the frequency of an answer with the relation, for answers that no rule leads to. With 0, as in the
+    authors' code, such answers are candidates only if the query has no others."""
 
     def __post_init__(self) -> None:
         lengths = self.rule_lengths
@@ -52,6 +55,6 @@ class TLogicConfig:
             )
         check_at_least_one(self, "num_walks", "num_samples", "min_body_support")
         check_one_of(self, "transition", TRANSITION_RATES)
-        check_share(self, "min_confidence", "confidence_weight")
+        check_share(self, "min_confidence", "confidence_weight", "popularity_weight")
         check_positive(self, "decay")
         check_not_negative(self, "top_k", "window", "smoothing")

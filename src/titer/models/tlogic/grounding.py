@@ -35,13 +35,14 @@ class Chains:
     """
 
     body: Tensor  # (chains,) position of the body in the batch
+    earliest: Tensor  # (chains,) a time before which the next fact cannot be
     series: Tensor  # (chains, hops)
 
     def __len__(self) -> int:
         return len(self.body)
 
     def __getitem__(self, rows: Tensor) -> "Chains":
-        return Chains(self.body[rows], self.series[rows])
+        return Chains(self.body[rows], self.earliest[rows], self.series[rows])
 
 
 def ground(bodies: Bodies, index: SeriesIndex) -> Iterator[tuple[Chains, Tensor]]:
@@ -50,7 +51,7 @@ def ground(bodies: Bodies, index: SeriesIndex) -> Iterator[tuple[Chains, Tensor]
     Each part is followed by the time of the first fact of the latest grounding of each chain. (chains,)
     """
     number = torch.arange(len(bodies.subject), device=bodies.subject.device)
-    yield from _follow(Chains(number, number.new_empty(len(number), 0)), bodies, index)
+    yield from _follow(Chains(number, bodies.earliest, number.new_empty(len(number), 0)), bodies, index)
 
 
 def times_of(chains: Chains, bodies: Bodies, index: SeriesIndex) -> Tensor:
@@ -84,11 +85,12 @@ def _follow(chains: Chains, bodies: Bodies, index: SeriesIndex) -> Iterator[tupl
     for rows in torch.arange(len(chains), device=first.device).chunk(min(1 + total // MAX_CHAINS, len(chains))):
         owner, series = spread(first[rows], after[rows])
         owner = rows[owner]
-        # A series that begins too late cannot be part of a grounding.
-        possible = (index.began[series] < bodies.elapsed[chains.body[owner]]).nonzero()[:, 0]
-        owner, series = owner[possible], series[possible]
-        longer = torch.cat([chains.series[owner], series[:, None]], dim=1)
-        yield from _follow(Chains(chains.body[owner], longer), bodies, index)
+        body, earliest, began = chains.body[owner], chains.earliest[owner], index.began[series]
+        # A series that begins too late or ends too early cannot be part of a grounding.
+        possible = ((began < bodies.elapsed[body]) & (index.ended[series] >= earliest)).nonzero()[:, 0]
+        longer = torch.cat([chains.series[owner[possible]], series[possible, None]], dim=1)
+        earliest = torch.maximum(earliest[possible], began[possible])
+        yield from _follow(Chains(body[possible], earliest, longer), bodies, index)
 
 
 def _next_series(chains: Chains, bodies: Bodies, index: SeriesIndex) -> tuple[Tensor, Tensor]:

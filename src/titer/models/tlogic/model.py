@@ -13,7 +13,7 @@ from titer.models.base import UNREACHED, Model
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import Edge, Evidence
 from titer.models.registry import register
-from titer.models.tlogic.application import Application, Rules
+from titer.models.tlogic.application import MAX_SCORE, Application, Rules
 from titer.models.tlogic.confidence import ConfidenceEstimator
 from titer.models.tlogic.config import MAX_LENGTH, TLogicConfig
 from titer.models.tlogic.edges import TrainingEdges
@@ -22,8 +22,8 @@ from titer.models.tlogic.rules import NO_RELATION, rule_text
 from titer.models.tlogic.series_index import SeriesIndex
 from titer.models.tlogic.walks import WalkSampler
 
-FALLBACK = "how often the answer occurred with this relation, as no rule applies"
-"""Note of the evidence for an answer to a query without candidates."""
+FALLBACK = "how often the answer occurred with this relation, as no rule leads to it"
+"""Note of the evidence for an answer that no rule leads to."""
 
 
 @register
@@ -46,8 +46,8 @@ class TLogic(Model):
 
         Rules are read off random walks over the facts of training that go back in time and return to where they began.
         Their supports are counted on sampled groundings of their bodies. Rules are applied in order of confidence until
-        the ``top_k`` best candidates have distinct scores. If no rule leads to a candidate, the past answers to the
-        relation are the candidates, with their frequencies as scores.
+        the ``top_k`` best candidates have distinct scores. Past answers to the relation that no rule leads to come
+        after all others, by their frequency.
 
     Reference:
         Liu, Ma, Hildebrandt, Joblin and Tresp, "TLogic: Temporal Logical Rules for Explainable Link Forecasting on
@@ -60,10 +60,15 @@ class TLogic(Model):
           tied answer the best rank.
         - The ``top_k`` best candidates, which end the application of rules, are the best by \(P\). In the authors' code
           they are the best by their highest rule score, then by the second highest, and so on.
-        - The fallback counts past answers up to the query's time. The authors' counts those of training, and uses the
-          answers of all relations for a relation without training facts.
-        - The published results have optimistic ties, and other answers are filtered only if they are true at the time
-          of the query in the same split.
+        - Answers that no rule leads to are ordered by their frequency. In the authors' code they are no candidates,
+          unless the query has no others; the published configurations of this package do the same
+          (``popularity_weight = 0``).
+        - Frequencies count past answers up to the query's time. The authors' are those of training, of all relations
+          together for a relation without training facts.
+
+    Convention of the published figures:
+        Ties are optimistic and an answer that no rule leads to has the last rank. The filter is time-aware.
+        ``titer.evaluation.published_conventions`` has this convention.
     """
 
     name = "tlogic"
@@ -107,11 +112,19 @@ class TLogic(Model):
         application = self._application(queries, history)
         for _ in application.run():
             pass
-        scores = application.totals
-        without = (application.num_candidates == 0).nonzero()[:, 0]
-        if len(without):
-            scores[without] = -torch.log1p(-history.popularity.share(queries[without]).clamp(max=1 - 1e-6))
+        scores = torch.where(application.totals > 0, application.totals, self._fallback(application, queries, history))
         return torch.where(scores > 0, scores, UNREACHED)
+
+    def _fallback(self, application: Application, queries: Queries, history: History) -> Tensor:
+        """Return the scores of entities that no rule leads to. (queries, num_entities)"""
+        # Without other candidates, the weight has no effect on their order, so they keep their frequencies.
+        weight = torch.where(application.num_candidates == 0, 1.0, self.config.popularity_weight)
+        scores = torch.zeros_like(application.totals)
+        rows = (weight > 0).nonzero()[:, 0]
+        if len(rows):
+            share = weight[rows, None] * history.popularity.share(queries[rows])
+            scores[rows] = -torch.log1p(-share.clamp(max=MAX_SCORE))
+        return scores
 
     def _application(self, queries: Queries, history: History) -> Application:
         index = self._indexes(self, history, lambda: SeriesIndex(history))
@@ -135,10 +148,8 @@ class TLogic(Model):
             chosen = (supports.candidate == answer).nonzero()[:, 0]
             weights.update(zip(supports.rule[chosen].tolist(), supports.weight[chosen].tolist(), strict=True))
         if not weights:
-            is_candidate = (
-                int(application.num_candidates) == 0 and float(history.popularity.share(query)[0, answer]) > 0
-            )
-            return [Evidence((), 1.0, FALLBACK)] if is_candidate else []
+            reached = float(self._fallback(application, query, history)[0, answer]) > 0
+            return [Evidence((), 1.0, FALLBACK)] if reached else []
         total = sum(weights.values())
         rules = torch.tensor(list(weights), device=self.device)
         found: list[Evidence] = []

@@ -26,8 +26,10 @@ class SeriesIndex:
         self.code, series = torch.unique(pair * self.num_entities + history.object[:-1].long(), return_inverse=True)
         self.event = torch.unique((series << TIME_BITS) + (key & LAST_STEP))  # (events,) each fact once
         numbers = torch.arange(len(self.code), device=key.device)
-        self.first_event = torch.searchsorted(self.event, numbers << TIME_BITS)  # (series,)
-        self.began = self.event[self.first_event] & LAST_STEP  # (series,) the time of the first fact
+        first_event = torch.searchsorted(self.event, numbers << TIME_BITS)
+        last_event = torch.searchsorted(self.event, (numbers + 1) << TIME_BITS) - 1
+        self.began = self.event[first_event] & LAST_STEP  # (series,) the time of the first fact
+        self.ended = self.event[last_event] & LAST_STEP  # (series,) the time of the last fact
         self.object = self.code % self.num_entities  # (series,)
         self.pair, counts = torch.unique_consecutive(self.code // self.num_entities, return_counts=True)
         ends = counts.cumsum(0)
@@ -63,5 +65,10 @@ class SeriesIndex:
 
     def last_up_to(self, series: Tensor, elapsed: Tensor) -> tuple[Tensor, Tensor]:
         """Return the time of the last fact of each series at or before a time, and whether there is one."""
-        event = torch.searchsorted(self.event, (series << TIME_BITS) + elapsed, right=True) - 1
-        return self.event[event.clamp(min=0)] & LAST_STEP, event >= self.first_event[series]
+        time, exists = self.ended[series], self.began[series] <= elapsed
+        # Most series are short and over. Only those that go on after the time need a search.
+        rows = (exists & (time > elapsed)).nonzero()[:, 0]
+        if len(rows):
+            event = torch.searchsorted(self.event, (series[rows] << TIME_BITS) + elapsed[rows], right=True) - 1
+            time[rows] = self.event[event] & LAST_STEP
+        return time, exists

@@ -1,0 +1,130 @@
+"""The command ``titer events``, and the evaluation of event forecasts."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from titer.cli.event_questions import (
+    ExplainOption,
+    FileOption,
+    FromOption,
+    OutOption,
+    ReasonsOption,
+    WithinOption,
+    answer,
+)
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.screen import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from titer.events.metrics import EventMetrics
+    from titer.forecasting.events.results import EventForecast
+    from titer.forecasting.forecaster import Forecaster
+    from titer.forecasting.question import Question
+
+EXAMPLES = (
+    "titer events runs/first --within 7d",
+    "titer events runs/first --subject Nigeria --sort lift --explain",
+    "titer events runs/first --kind ends --top 20 --out ends.csv",
+)
+
+HEADER = ["", "AP", "P@n", "R@100", "R@1000", "Brier skill", "log score", "sum/events", "worst bin", "AP new"]
+
+
+def events(
+    run: RunArgument,
+    subject: Annotated[str | None, typer.Option(help="Only events with this subject.")] = None,
+    relation: Annotated[str | None, typer.Option(help="Only events with this relation.")] = None,
+    object: Annotated[str | None, typer.Option(help="Only events with this object.")] = None,
+    entity: Annotated[str | None, typer.Option(help="Only events with this subject or object.")] = None,
+    start: FromOption = None,
+    within: WithinOption = "1",
+    top: Annotated[int, typer.Option(min=1, help="Number of events.")] = 50,
+    sort: Annotated[
+        str, typer.Option(help="probability, or lift for what is most unusual: probability over the usual rate.")
+    ] = "probability",
+    kind: Annotated[
+        str | None, typer.Option(help="Only one kind of event: repeats, continues, begins, ends or new.")
+    ] = None,
+    explain: ExplainOption = False,
+    reasons: ReasonsOption = 3,
+    file: FileOption = None,
+    out: OutOption = None,
+    overwrite: OverwriteOption = False,
+    store: StoreOption = None,
+    device: DeviceOption = "auto",
+    json: JsonOption = False,
+) -> None:
+    """List the most likely events of the next time steps.
+
+    Each event has the probability that it happens in the window, and its usual rate. Only facts before the first step
+    of the window are used. Any unambiguous prefix of a name is accepted, in any case.
+    """
+    from titer.forecasting.question import Question
+
+    def ask(forecaster: "Forecaster", question: "Question") -> "EventForecast":
+        return forecaster.events(
+            question.subject,
+            question.relation or None,
+            question.object,
+            entity=entity,
+            start=question.at,
+            within=within,
+            top=top,
+            sort=sort,
+            kind=kind,
+            explain=reasons if explain else 0,
+        )
+
+    one = Question(subject, relation or "", object, start)
+    answer(ask, one, run, store, device, file=file, out=out, overwrite=overwrite, json=json, may_be_empty=True)
+
+
+def evaluate_events(run: Path, split: str, horizon: int, device: str, *, json: bool) -> None:
+    """Evaluate the event forecasts of a run, record the result and print it."""
+    from titer.events.evaluate import evaluate_events as evaluate
+    from titer.runs.events import event_model, record_events
+    from titer.runs.run import Run
+
+    opened = Run(run)
+    model = opened.load_model(device)
+    found = evaluate(event_model(opened, model), model, opened.dataset, split, horizon)
+    recorded = record_events(opened, found)
+    if json:
+        say_json(recorded)
+        return
+    say(f"events of {opened.dataset.name}, {split} split, with {found.model}")
+    for title, rows in ((f"{horizon} step(s) ahead", found.at_step), (f"windows of {horizon} steps", found.in_window)):
+        if rows:
+            say(f"\n{title}: {next(iter(rows.values())).events:,} events")
+            say_table(HEADER, [[name, *_cells(metrics)] for name, metrics in rows.items()])
+    if found.waiting:
+        say("\ntime until facts that occurred lately happen again, in steps")
+        say_table(
+            ["", "CRPS", "error of the median"],
+            [[name, f"{one.crps:.3f}", f"{one.median_error:.2f}"] for name, one in found.waiting.items()],
+        )
+    _show_reliability(next(iter(found.at_step.values()), None))
+
+
+def _cells(metrics: "EventMetrics") -> list[str]:
+    return [
+        f"{metrics.average_precision:.4f}",
+        f"{metrics.precision_at_n:.4f}",
+        f"{metrics.recall[100]:.3f}",
+        f"{metrics.recall[1000]:.3f}",
+        f"{metrics.brier_skill:.3f}",
+        f"{metrics.log_score:.3f}",
+        f"{metrics.expected_per_event:.3f}",
+        f"{metrics.worst_bin():.3f}",
+        f"{metrics.average_precision_new:.4f}",
+    ]
+
+
+def _show_reliability(metrics: "EventMetrics | None") -> None:
+    if metrics is None:
+        return
+    say("\nreliability: forecasts by probability, and how many of them happened")
+    rows = [[f"{b.forecasts:,}", f"{b.probability:.3f}", f"{b.frequency:.3f}"] for b in metrics.reliability]
+    say_table(["forecasts", "probability", "happened"], rows, numbers_from=0)

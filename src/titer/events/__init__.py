@@ -1,0 +1,1 @@
+"""Event forecasts: which facts happen, how likely they are, and when."""

@@ -1,0 +1,125 @@
+"""The few parameters that are chosen on the validation split: they combine intensities and calibrate them."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from titer.events.network import negative_log_likelihood
+
+HORIZONS = (1, 7, 30)
+"""Steps ahead, and lengths of windows, at which parameters are fitted; between them they are interpolated."""
+NUM_REPEATED, NUM_NEW, NUM_WINDOW = 7, 8, 3
+RIDGE = 1.0
+"""Strength of the pull of the parameters towards their defaults, in nats."""
+MAX_DIFFERENCE = 4.0
+HINGE = -1.5
+"""Log intensity above which the slope may differ: probabilities above about 20 %."""
+MIN_SLOPE = 0.2
+
+
+class Calibration(nn.Module):
+    """Parameters of the combination at each horizon.
+
+    A fact that occurred before has the intensity λ of the network, and two more estimates through the model: the
+    intensity of its subject and relation times P(object), and that of its object and relation times P(subject). Their
+    logarithms are combined linearly. A fact that never occurred has only the latter two. Windows have a second, linear
+    map of the logarithm of the summed intensity.
+    """
+
+    repeated: Tensor  # (horizons, NUM_REPEATED)
+    new: Tensor  # (horizons, NUM_NEW)
+    window: Tensor  # (horizons, NUM_WINDOW)
+    unlisted: Tensor  # (horizons,) events that never occurred, per expected event of this kind
+
+    def __init__(self) -> None:
+        super().__init__()
+        number = len(HORIZONS)
+        self.register_buffer("repeated", default_repeated().repeat(number, 1))
+        self.register_buffer("new", default_new().repeat(number, 1))
+        self.register_buffer("window", default_window().repeat(number, 1))
+        self.register_buffer("unlisted", torch.ones(number))
+
+    def at(self, parameters: Tensor, steps: int) -> Tensor:
+        """Return parameters at a number of steps, interpolated in its logarithm."""
+        place = [math.log(horizon) for horizon in HORIZONS]
+        x = min(max(math.log(max(steps, 1)), place[0]), place[-1])
+        upper = next(i for i in range(1, len(place)) if x <= place[i])
+        share = (x - place[upper - 1]) / (place[upper] - place[upper - 1])
+        return parameters[upper - 1] * (1 - share) + parameters[upper] * share
+
+
+def default_repeated() -> Tensor:
+    """Return parameters that leave the intensities of repeated facts as they are."""
+    return torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def default_window() -> Tensor:
+    """Return parameters that leave the summed intensities of windows as they are."""
+    return torch.tensor([0.0, 1.0, 0.0])
+
+
+def default_new() -> Tensor:
+    """Return parameters that average the estimates of new facts on a logarithmic scale."""
+    return torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 0.0])
+
+
+def repeated_inputs(log_intensity: Tensor, forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:
+    """Return the terms of the combination for facts that occurred before. (facts, NUM_REPEATED)
+
+    Args:
+        log_intensity: Of the network. Shape (facts,).
+        forward: Log of the intensity of subject and relation, times P(object). Shape (facts,).
+        backward: Log of the intensity of object and relation, times P(subject). Shape (facts,).
+        known: Whether the model scored the pair, for either direction. Shape (facts, 2).
+    """
+    flags = known.float()
+    differences = torch.stack([forward - log_intensity, backward - log_intensity], dim=1)
+    differences = differences.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * flags
+    one = torch.ones_like(log_intensity)[:, None]
+    return torch.cat([one, log_intensity[:, None], differences, flags, _above(log_intensity)], dim=1)
+
+
+def window_inputs(summed: Tensor) -> Tensor:
+    """Return the terms of the map of the summed intensity of a window. (facts, NUM_WINDOW)"""
+    value = torch.log(summed + 1e-12)
+    return torch.cat([torch.ones_like(value)[:, None], value[:, None], _above(value)], dim=1)
+
+
+def _above(value: Tensor) -> Tensor:
+    return (value - HINGE).clamp(min=0)[:, None]
+
+
+def new_inputs(forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:
+    """Return the terms of the combination for facts that never occurred. (facts, NUM_NEW)"""
+    first, second = known[:, 0], known[:, 1]
+    zero, columns = torch.zeros_like(forward), list[Tensor]()
+    for chosen, values in ((first & ~second, (forward,)), (second & ~first, (backward,))):
+        columns += [chosen.float(), *(torch.where(chosen, value, zero) for value in values)]
+    both = first & second
+    columns += [both.float(), torch.where(both, forward, zero), torch.where(both, backward, zero)]
+    columns.append(torch.where(both, (forward - backward).abs().clamp(max=MAX_DIFFERENCE), zero))
+    return torch.stack(columns, dim=1)
+
+
+def fit_linear(inputs: Tensor, happened: Tensor, default: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Return the parameters whose combination makes what happened most likely, near their defaults."""
+    if not bool(happened.any()):
+        return default
+    inputs, start = inputs.double(), default.double().to(inputs.device)
+    parameters = start.clone().requires_grad_()
+    optimiser = torch.optim.LBFGS([parameters], max_iter=60, line_search_fn="strong_wolfe")
+    scale = 1 / float(happened.sum())
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        errors = negative_log_likelihood((inputs @ parameters).clamp(max=4.0), happened)
+        errors = errors if weight is None else errors * weight
+        loss = (errors.sum() + RIDGE * (parameters - start).square().sum()) * scale
+        loss.backward()
+        return loss
+
+    with torch.enable_grad():
+        optimiser.step(closure)
+    found = parameters.detach().float()
+    return found if bool(torch.isfinite(found).all()) else default.to(found.device)

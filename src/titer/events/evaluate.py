@@ -1,0 +1,157 @@
+"""Evaluate event forecasts: for every step of a split, probabilities against what happened."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.events.baselines import NAMES, Baselines, fit_baselines
+from titer.events.index import EventIndex
+from titer.events.metrics import EventMetrics, StepForecast, measure
+from titer.events.model import EventModel
+from titer.events.origin import Origin
+from titer.events.waiting import WaitingMetrics, WaitingTimes
+from titer.graph.history import History
+from titer.models.base import Model
+from titer.progress import track
+
+MODEL_ROW = "titer"
+"""Name of the event model's row beside the baselines."""
+
+
+@dataclass(frozen=True)
+class EventEvaluation:
+    """The metrics of event forecasts and of the baselines on one split.
+
+    Attributes:
+        model: Name of the model of the run.
+        dataset: The dataset.
+        split: The evaluated split.
+        horizon: Steps ahead: each step is forecast with the facts before the step ``horizon - 1`` earlier.
+        at_step: Metrics of the events of single steps, ``horizon`` steps ahead, by name of the forecast.
+        in_window: Metrics of the events of windows of ``horizon`` steps, by name; empty where no window fits.
+        waiting: Metrics of the time until facts happen, by name; empty unless asked for.
+        seconds: Duration.
+    """
+
+    model: str
+    dataset: Dataset
+    split: str
+    horizon: int
+    at_step: dict[str, EventMetrics]
+    in_window: dict[str, EventMetrics]
+    waiting: dict[str, WaitingMetrics] = field(default_factory=dict[str, WaitingMetrics])
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain types, for JSON."""
+        return {
+            "model": self.model,
+            "dataset": {"name": self.dataset.name, "checksum": self.dataset.checksum},
+            "split": self.split,
+            "horizon": self.horizon,
+            "at_step": {name: metrics.to_dict() for name, metrics in self.at_step.items()},
+            "in_window": {name: metrics.to_dict() for name, metrics in self.in_window.items()},
+            "waiting": {name: metrics.to_dict() for name, metrics in self.waiting.items()},
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def evaluate_events(
+    events: EventModel,
+    model: Model,
+    dataset: Dataset,
+    split: str = "test",
+    horizon: int = 1,
+    *,
+    waiting: bool = True,
+    quiet: bool = False,
+) -> EventEvaluation:
+    """Evaluate event forecasts and the baselines.
+
+    Args:
+        events: The trained event model.
+        model: The model of the run.
+        dataset: The dataset.
+        split: ``valid`` or ``test``.
+        horizon: Steps ahead, and length of the windows.
+        waiting: Whether to measure the time until facts happen too.
+        quiet: Draw no progress bar.
+
+    Raises:
+        DataError: The split is unknown or empty.
+    """
+    started = time.perf_counter()
+    facts = dataset.split(split)
+    names = list(dataset.splits)
+    known = Facts.concatenate(*(dataset.splits[name] for name in names[: names.index(split) + 1]))
+    history = History(known, dataset.vocabulary).to(model.device)
+    index = events.indexed(history).index
+    baselines = fit_baselines(index, int(dataset.train.time.max()) - index.first_time + 1)
+    steps = range(int(facts.time.min()), int(facts.time.max()) + 1)
+    forecasts = {name: ([], []) for name in (MODEL_ROW, *NAMES)}
+    times = WaitingTimes()
+    for step in steps if quiet else track(list(steps), f"evaluating events on {split}"):
+        if step - horizon - index.first_time + 1 >= 1:
+            origin = events.origin(model, history, step - horizon + 1)
+            _add_step(events, baselines, index, origin, horizon, horizon, forecasts, 0)
+        if horizon > 1 and step + horizon - 1 <= steps[-1]:
+            origin = events.origin(model, history, step)
+            _add_step(events, baselines, index, origin, 1, horizon, forecasts, 1)
+        if waiting:
+            times.add(events, baselines, index, events.origin(model, history, step), steps[-1] - step + 1)
+    return EventEvaluation(
+        model=model.name,
+        dataset=dataset,
+        split=split,
+        horizon=horizon,
+        at_step={name: measure(parts[0]) for name, parts in forecasts.items() if parts[0]},
+        in_window={name: measure(parts[1]) for name, parts in forecasts.items() if parts[1]},
+        waiting=times.metrics(),
+        seconds=time.perf_counter() - started,
+    )
+
+
+@torch.inference_mode()
+def _add_step(
+    events: EventModel,
+    baselines: Baselines,
+    index: EventIndex,
+    origin: Origin,
+    first: int,
+    last: int,
+    forecasts: dict[str, tuple[list[StepForecast], list[StepForecast]]],
+    place: int,
+) -> None:
+    """Add the forecasts of one window, by the event model and by the baselines."""
+    listed = events.forecast(index, origin, first, last)
+    begin, end = origin.elapsed + first - 1, origin.elapsed + last - 1
+    position = index.find(listed.triples)
+    happened = index.next(position, torch.full_like(position, begin)) <= end
+    occurring = torch.unique(torch.cat([index.facts_at(step) for step in range(begin, end + 1)]))
+    num_repeated = int((index.began[occurring] < origin.elapsed).sum())
+    usual = 1 - (1 - (listed.number / origin.elapsed).clamp(max=1.0)) ** (last - first + 1)
+    # Metrics are computed on the CPU: a list of each step is kept.
+    common = happened.cpu(), listed.repeated.cpu(), usual.cpu(), num_repeated, len(occurring) - num_repeated
+    forecasts[MODEL_ROW][place].append(_step(listed.probability, *common, unlisted=listed.unlisted))
+    repeated = listed.repeated.nonzero()[:, 0]
+    rows = repeated.cpu()
+    common = happened.cpu()[rows], listed.repeated.cpu()[rows], usual.cpu()[rows], *common[3:]
+    for name, probability in baselines.probabilities(index, position[repeated], origin.elapsed).items():
+        forecasts[name][place].append(_step(1 - (1 - probability) ** (last - first + 1), *common))
+
+
+def _step(
+    probability: Tensor,
+    happened: Tensor,
+    repeated: Tensor,
+    usual: Tensor,
+    num_repeated: int,
+    num_new: int,
+    unlisted: float = 0.0,
+) -> StepForecast:
+    return StepForecast(probability.cpu(), happened, repeated, usual, num_repeated, num_new, unlisted)

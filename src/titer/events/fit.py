@@ -1,0 +1,97 @@
+"""Train the networks of event forecasts."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from titer.events.config import EventConfig
+from titer.events.index import EventIndex
+from titer.events.network import IntensityNetwork, negative_log_likelihood
+from titer.events.novelty import Novelty, NoveltyNetwork
+from titer.events.rows import inputs_of, sample_rows
+
+FIRST_WEIGHT = 0.5
+"""Weight of the likelihood of first occurrences beside that of any occurrence."""
+
+MAX_PASSES = 20
+"""Maximum number of passes over few examples."""
+
+
+def fit_intensity(index: EventIndex, end: int, config: EventConfig, network: IntensityNetwork) -> None:
+    """Train the intensity of facts that occurred before, on steps before ``end``."""
+    rows = sample_rows(index, end, _num_rows(index, config), torch.Generator().manual_seed(config.seed))
+    if len(rows) == 0:
+        return
+    features, bag, targets = inputs_of(index, rows)
+    network.normalise(features)
+    relation = index.triples.relation[rows.triple]
+    scale = len(rows) / float(rows.weight[rows.happened].sum().clamp(min=1))
+
+    def loss(batch: Tensor) -> Tensor:
+        code = network.encode(features[batch], relation[batch], bag[batch])
+        found = network(code, relation[batch], targets[batch])
+        errors = negative_log_likelihood(found, rows.happened[batch][:, None])  # (batch, 2)
+        first = FIRST_WEIGHT * rows.is_first[batch]
+        return ((errors[:, 0] + first * errors[:, 1]) * rows.weight[batch]).mean() * scale
+
+    _optimise(network, len(rows), loss, config)
+
+
+def fit_novelty(novelty: Novelty, end: int, config: EventConfig, network: NoveltyNetwork) -> None:
+    """Train the expected number of new facts of directed pairs, on steps before ``end``."""
+    generator = torch.Generator().manual_seed(config.seed)
+    start = max(1, end // 10)
+    per_step = _num_rows(novelty.index, config) / 3 / max(end - start, 1)
+    parts: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+    for step in range(start, end):
+        pair = novelty.before(step)
+        elapsed = torch.full_like(pair, step)
+        count = novelty.new_at(pair, elapsed)
+        chance = torch.where(count > 0, 1.0, min(1.0, per_step / max(len(pair), 1)))
+        drawn = torch.rand(len(pair), generator=generator).to(pair.device) < chance
+        parts.append((pair[drawn], elapsed[drawn], count[drawn], 1 / chance[drawn]))
+    if not parts:
+        return
+    pair, elapsed, count, weight = (torch.cat(column) for column in zip(*parts, strict=True))
+    if len(pair) == 0:
+        return
+    features, relation = novelty.features(pair, elapsed), novelty.relation[pair]
+    network.normalise(features)
+    scale = len(pair) / float((count * weight).sum().clamp(min=1))
+
+    def loss(batch: Tensor) -> Tensor:
+        found = network(features[batch], relation[batch])
+        return ((torch.exp(found) - count[batch] * found) * weight[batch]).mean() * scale
+
+    _optimise(network, len(pair), loss, config)
+
+
+def _num_rows(index: EventIndex, config: EventConfig) -> int:
+    return min(config.num_rows, config.rows_per_fact * len(index.fact_triple))
+
+
+def _optimise(network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor], config: EventConfig) -> None:
+    """Minimise a loss over batches of rows with Adam and one cycle of the learning rate."""
+    # Few examples in smaller batches: as many steps in less time.
+    size = min(config.batch_size, max(num_rows // 300, 256), num_rows)
+    per_epoch = math.ceil(num_rows / size)
+    epochs = max(config.epochs, math.ceil(min(config.min_batches, MAX_PASSES * per_epoch) / per_epoch))
+    batches = epochs * per_epoch
+    optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, config.learning_rate, total_steps=batches + 1, pct_start=0.2
+    )
+    generator = torch.Generator().manual_seed(config.seed)
+    device = next(network.parameters()).device
+    network.train()
+    for _ in range(epochs):
+        for batch in torch.randperm(num_rows, generator=generator).to(device).split(size):
+            optimiser.zero_grad()
+            value = loss(batch)
+            value.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimiser.step()
+            schedule.step()
+    network.eval()

@@ -1,0 +1,244 @@
+"""All facts of a history, grouped as the intensity of events needs them.
+
+Every look-up takes the time before which to search: ``elapsed``, the time steps since the first fact of the history.
+Facts at or after that time have no influence on what it returns.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.events.counts import NUM_FEATURES, GroupedCounts, GroupState, log_horizon
+from titer.graph.decayed_counts import HORIZONS
+from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.ragged import spread
+
+PERIODS = {TimeUnit.HOUR: 24, TimeUnit.DAY: 7, TimeUnit.WEEK: 52, TimeUnit.MONTH: 12}
+"""Steps after which the calendar repeats: hours of a day, days of a week, weeks and months of a year."""
+BAG_HORIZONS = (1, 2, 3, 5)
+"""Which decays of ``HORIZONS`` the counts of a pair by relation have."""
+MAX_AHEAD = 30
+"""The largest number of steps ahead that the network distinguishes."""
+LONG, LONGER = HORIZONS.index(30.0), HORIZONS.index(100.0)
+SCALE = 4.0
+"""Factor of a decayed count before log1p, so that one recent fact is not nearly zero."""
+
+
+@dataclass(frozen=True)
+class Triples:
+    """Facts without a time, as columns of ids: relations are those of the data, never inverse."""
+
+    subject: Tensor  # (triples,)
+    relation: Tensor  # (triples,)
+    object: Tensor  # (triples,)
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+    def __getitem__(self, rows: Tensor | slice) -> "Triples":
+        return Triples(self.subject[rows], self.relation[rows], self.object[rows])
+
+    @classmethod
+    def concatenate(cls, *parts: "Triples") -> "Triples":
+        """Return triples joined in order."""
+        return cls(*(torch.cat([getattr(p, name) for p in parts]) for name in ("subject", "relation", "object")))
+
+
+@dataclass(frozen=True)
+class Bag:
+    """The earlier facts between subject and object by directed relation, concatenated for many triples."""
+
+    offset: Tensor  # (triples + 1,) first entry of each triple
+    relation: Tensor  # (entries,) directed
+    weight: Tensor  # (entries, len(BAG_HORIZONS))
+
+    def __getitem__(self, rows: Tensor) -> "Bag":
+        start, end = self.offset[rows], self.offset[rows + 1]
+        _, place = spread(start, end)
+        offset = torch.cat([start.new_zeros(1), torch.cumsum(end - start, 0)])
+        return Bag(offset, self.relation[place], self.weight[place])
+
+
+class EventIndex:
+    """The facts of a history by triple, pair, relation and entity. A fact repeated within a time step counts once."""
+
+    def __init__(self, history: History, axis: TimeAxis):
+        vocabulary = history.vocabulary
+        self.num_entities, self.num_relations = vocabulary.num_entities, vocabulary.num_relations
+        self.first_time = history.first_time
+        self.period = PERIODS.get(axis.unit, 1)
+        key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
+        forward = (relation < self.num_relations).nonzero()[:, 0]
+        key, relation, object = key[forward], relation[forward], object[forward]
+        subject, elapsed = key >> TIME_BITS, key & LAST_STEP
+        self.keys, triple = torch.unique(self.key(Triples(subject, relation, object)), return_inverse=True)
+        fact = torch.unique((triple << TIME_BITS) + elapsed)
+        self.fact_triple, self.fact_elapsed = fact >> TIME_BITS, fact & LAST_STEP
+        self.triples = Triples(
+            self.keys // self.num_entities // self.num_relations,
+            self.keys // self.num_entities % self.num_relations,
+            self.keys % self.num_entities,
+        )
+        facts = self.triples[self.fact_triple]
+        subject, relation, object, elapsed = facts.subject, facts.relation, facts.object, self.fact_elapsed
+        self.by_triple = GroupedCounts(self.keys[self.fact_triple], elapsed)
+        self.by_phase = GroupedCounts(self.keys[self.fact_triple] * self.period + elapsed % self.period, elapsed)
+        self.by_pair = GroupedCounts(subject * self.num_entities + object, elapsed)
+        self.by_subject_relation = GroupedCounts(subject * self.num_relations + relation, elapsed)
+        self.by_object_relation = GroupedCounts(object * self.num_relations + relation, elapsed)
+        self.by_subject = GroupedCounts(subject, elapsed)
+        self.by_object = GroupedCounts(object, elapsed)
+        self.by_relation = GroupedCounts(relation, elapsed)
+        self.by_nothing = GroupedCounts(torch.zeros_like(elapsed), elapsed)
+        first = torch.searchsorted(fact, torch.arange(len(self.keys), device=fact.device) << TIME_BITS)
+        self.began = elapsed[first]  # (triples,) time of the first fact
+        self.num_steps = int(elapsed.max()) + 1 if len(elapsed) else 0
+
+    def key(self, triples: Triples) -> Tensor:
+        """Return one number for each triple."""
+        return (triples.subject * self.num_relations + triples.relation) * self.num_entities + triples.object
+
+    def before(self, elapsed: int) -> Tensor:
+        """Return the positions, in ``triples``, of all triples with a fact before a time."""
+        return (self.began < elapsed).nonzero()[:, 0]
+
+    def find(self, triples: Triples) -> Tensor:
+        """Return the positions of triples in ``triples``; the number of all for one that never occurs."""
+        return self.by_triple.find(self.key(triples))
+
+    def occurs(self, triple: Tensor, elapsed: Tensor) -> Tensor:
+        """Return whether triples, given by position, have a fact at their time."""
+        key, keys = (triple << TIME_BITS) + elapsed, self.by_triple.counts.key
+        place = torch.searchsorted(keys, key).clamp(max=max(len(keys) - 1, 0))
+        return keys[place] == key if len(keys) else torch.zeros_like(key, dtype=torch.bool)
+
+    def next(self, triple: Tensor, elapsed: Tensor) -> Tensor:
+        """Return the time of the first fact of triples at or after their time; LAST_STEP if there is none."""
+        keys = self.by_triple.counts.key
+        place = torch.searchsorted(keys, (triple << TIME_BITS) + elapsed)
+        found = keys[place.clamp(max=max(len(keys) - 1, 0))]
+        return torch.where((place < len(keys)) & (found >> TIME_BITS == triple), found & LAST_STEP, LAST_STEP)
+
+    def facts_at(self, elapsed: int) -> Tensor:
+        """Return the positions of the triples with a fact at a time."""
+        return self._triples_by_time[self._offsets[elapsed] : self._offsets[elapsed + 1]]
+
+    @cached_property
+    def _triples_by_time(self) -> Tensor:
+        return self.fact_triple[torch.sort(self.fact_elapsed, stable=True).indices]
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        ordered = torch.sort(self.fact_elapsed).values
+        return torch.searchsorted(ordered, torch.arange(self.num_steps + 1, device=ordered.device)).tolist()
+
+    def states(self, triples: Triples, elapsed: Tensor) -> dict[str, GroupState]:
+        """Return the states of all groups that triples belong to, each before its own time, by name."""
+        s, r, o = triples.subject, triples.relation, triples.object
+        entities, relations = self.num_entities, self.num_relations
+        return {
+            "fact": self.by_triple.state_of(self.key(triples), elapsed),
+            "reversed fact": self.by_triple.state_of(self.key(Triples(o, r, s)), elapsed),
+            "pair": self.by_pair.state_of(s * entities + o, elapsed),
+            "reversed pair": self.by_pair.state_of(o * entities + s, elapsed),
+            "subject and relation": self.by_subject_relation.state_of(s * relations + r, elapsed),
+            "object and relation": self.by_object_relation.state_of(o * relations + r, elapsed),
+            "object as subject": self.by_subject_relation.state_of(o * relations + r, elapsed),
+            "subject as object": self.by_object_relation.state_of(s * relations + r, elapsed),
+            "subject": self.by_subject.state_of(s, elapsed),
+            "object": self.by_object.state_of(o, elapsed),
+            "subject, passive": self.by_object.state_of(s, elapsed),
+            "object, active": self.by_subject.state_of(o, elapsed),
+            "relation": self.by_relation.state_of(r, elapsed),
+            "all": self.by_nothing.state_of(torch.zeros_like(s), elapsed),
+        }
+
+    def features(self, states: dict[str, GroupState], elapsed: Tensor) -> Tensor:
+        """Return the features of all groups, and of the interval between the last two facts. (triples, features)"""
+        fact = states["fact"]
+        columns = [state.features(elapsed) for state in states.values()]
+        return torch.cat([*columns, torch.log1p(self._interval(fact).float())[:, None] / 3], dim=1)
+
+    def _interval(self, fact: GroupState) -> Tensor:
+        """Return the time steps between the last two facts of triples; 0 with fewer than two."""
+        times = self.by_triple.counts.elapsed
+        if len(times) == 0:
+            return torch.zeros_like(fact.event)
+        return torch.where(fact.number > 1.5, times[fact.event] - times[(fact.event - 1).clamp(min=0)], 0)
+
+    def bag(self, triples: Triples, elapsed: Tensor) -> Bag:
+        """Return the earlier facts between the entities of each triple, by directed relation."""
+        directed = 2 * self.num_relations
+        pair = (triples.subject * self.num_entities + triples.object) * directed
+        series = self._by_series
+        row, group = spread(torch.searchsorted(series.keys, pair), torch.searchsorted(series.keys, pair + directed))
+        state = series.state(group, elapsed[row])
+        kept = state.exists.nonzero()[:, 0]
+        weight = torch.log1p(SCALE * state.counts[kept][:, list(BAG_HORIZONS)])
+        offset = torch.searchsorted(row[kept], torch.arange(len(triples) + 1, device=row.device))
+        return Bag(offset, series.keys[group[kept]] % directed, weight)
+
+    @cached_property
+    def _by_series(self) -> GroupedCounts:
+        """Facts in both directions, by pair of entities and directed relation."""
+        facts, relations = self.triples[self.fact_triple], self.num_relations
+        forward = (facts.subject * self.num_entities + facts.object) * 2 * relations + facts.relation
+        backward = (facts.object * self.num_entities + facts.subject) * 2 * relations + facts.relation + relations
+        return GroupedCounts(torch.cat([forward, backward]), self.fact_elapsed.repeat(2))
+
+    def target_features(
+        self, triples: Triples, fact: GroupState, elapsed: Tensor, ahead: Tensor, *, forget: bool = False
+    ) -> Tensor:
+        """Return the features of a step ahead: its place in the calendar, and what happened at this place before.
+
+        Args:
+            triples: The triples.
+            fact: Their state before ``elapsed``.
+            elapsed: The first forecast step of each triple.
+            ahead: Which step: 1 for ``elapsed`` itself.
+            forget: Whether to leave out at which places of the calendar the facts occurred.
+        """
+        target = elapsed + ahead - 1
+        phase = target % self.period
+        state = self.by_phase.state_of(self.key(triples) * self.period + phase, elapsed)
+        if forget:
+            state = state.minus(state)
+        past = torch.clamp(torch.div(target, self.period, rounding_mode="floor"), min=1)
+        share = state.number / past  # of the earlier steps at this place of the calendar
+        usual = fact.number / elapsed.clamp(min=1)
+        recent = (
+            self.period * state.counts[:, [LONG, LONGER]] / torch.tensor([30.0, 100.0], device=share.device)
+        ).clamp(max=2)
+        age = torch.where(state.exists, target - (elapsed - state.age), 0)
+        since = torch.where(fact.exists, fact.age + ahead - 1, 0)
+        interval = self._interval(fact)
+        columns = [
+            torch.nn.functional.one_hot(phase % MAX_CALENDAR, MAX_CALENDAR).float(),
+            torch.stack(
+                [
+                    log_horizon(ahead.clamp(max=MAX_AHEAD)),
+                    torch.log(share + 0.01) / 3,
+                    torch.log((share + 0.01) / (usual + 0.01)) / 3,
+                    torch.log(recent[:, 0] + 0.01) / 3,
+                    torch.log(recent[:, 1] + 0.01) / 3,
+                    ((age == 2 * self.period) & (self.period > 1)).float(),
+                    torch.log1p(age.float()) / 3,
+                    ((age == self.period) & (self.period > 1)).float(),
+                    torch.log1p(since.float()) / 3,
+                    torch.log((since + 1.0) / (interval + 1.0)) / 3 * (interval > 0),
+                    ((since == interval) & (interval > 0)).float(),
+                ],
+                dim=1,
+            ),
+        ]
+        return torch.cat(columns, dim=1)
+
+
+MAX_CALENDAR = 7
+"""Columns of the place in the calendar; longer periods share columns and are distinguished by their own counts."""
+NUM_GROUPS = 14
+NUM_ORIGIN_FEATURES = NUM_GROUPS * NUM_FEATURES + 1
+NUM_TARGET_FEATURES = MAX_CALENDAR + 11

@@ -1,0 +1,250 @@
+"""Event forecasts: intensities of facts, beside any model that forecasts their objects."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.events.calibration import Calibration, new_inputs, repeated_inputs, window_inputs
+from titer.events.config import EventConfig
+from titer.events.fit import fit_intensity, fit_novelty
+from titer.events.index import MAX_AHEAD, EventIndex, Triples
+from titer.events.network import IntensityNetwork
+from titer.events.novelty import Novelty, NoveltyNetwork
+from titer.events.origin import Origin, is_forward, log_intensities, prepare_origin
+from titer.graph.history import History
+from titer.models.base import Model
+
+
+@dataclass(frozen=True)
+class EventList:
+    """The candidates of a window, with their probabilities."""
+
+    triples: Triples
+    repeated: Tensor  # (events,) whether the fact occurred before
+    number: Tensor  # (events,) how often it occurred before
+    probability: Tensor  # (events,) of happening in the window at least once
+    expected: Tensor  # (events,) steps of the window in which it happens
+    at_end: Tensor  # (events,) probability of happening in the last step of the window
+    unlisted: float  # expected number of events that never occurred and are not listed
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+    def __getitem__(self, rows: Tensor) -> "EventList":
+        columns = (self.repeated, self.number, self.probability, self.expected, self.at_end)
+        return EventList(self.triples[rows], *(column[rows] for column in columns), unlisted=self.unlisted)
+
+
+class HistoryIndex:
+    """The indexes of one history that event forecasts use."""
+
+    def __init__(self, history: History, axis: TimeAxis):
+        self.history = history
+        self.index = EventIndex(history, axis)
+        self.novelty = Novelty(self.index)
+
+
+class EventModel(nn.Module):
+    r"""The intensity λ(s, r, o, t): how likely a fact is to happen at each of the next steps.
+
+    A fact that occurred before has an intensity from a network on decayed counts of its subject, relation and object.
+    Where the model of the run scored its subject and relation, this is combined with
+    \(\lambda(s, r, t) \, P(o \mid s, r, t)\), and likewise from the object's side. A fact that never occurred has only
+    the latter, with the expected number of new facts of s and r. The probability is \(1 - e^{-\lambda}\).
+
+    The networks are trained on the training split, the combination is fitted on the validation split.
+    """
+
+    lasting: Tensor  # (num_relations,) share of the facts of a relation that still hold one step later
+
+    def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: EventConfig | None = None):
+        """Create an untrained model.
+
+        Args:
+            vocabulary: The entities and relations of the training data.
+            axis: The calendar of the time steps.
+            config: Settings, or None for the defaults.
+        """
+        super().__init__()
+        self.config = config or EventConfig()
+        self.axis = axis
+        number = vocabulary.num_relations
+        # The first weights depend on the seed alone, not on what was random before.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.config.seed)
+            self.networks = nn.ModuleList(IntensityNetwork(number) for _ in range(self.config.members))
+            self.novelty_network = NoveltyNetwork(2 * number)
+        self.calibration = Calibration()
+        self.register_buffer("lasting", torch.zeros(number))
+        self._indexed: tuple[History, HistoryIndex] | None = None
+        self._origins: dict[tuple[int, int, int], Origin] = {}
+
+    @property
+    def intensity_networks(self) -> list[IntensityNetwork]:
+        """The networks whose log intensities are averaged."""
+        return [network for network in self.networks if isinstance(network, IntensityNetwork)]
+
+    def fit(self, dataset: Dataset, model: Model) -> "EventModel":
+        """Train on the training split, and choose the calibration on the validation split.
+
+        Args:
+            dataset: The dataset; its test split has no influence.
+            model: The trained model of the run.
+
+        Returns:
+            This model, trained.
+        """
+        from titer.events.fit_calibration import fit_calibration
+
+        device = model.device
+        self.to(device)
+        train = History(dataset.train, dataset.vocabulary).to(device)
+        index = EventIndex(train, dataset.axis)
+        self.lasting.copy_(_lasting(index))
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            for place, network in enumerate(self.intensity_networks):
+                torch.manual_seed(self.config.seed + place)
+                fit_intensity(index, index.num_steps, self.config, network)
+            torch.manual_seed(self.config.seed)
+            fit_novelty(Novelty(index), index.num_steps, self.config, self.novelty_network)
+        if len(dataset.valid):
+            known = Facts.concatenate(dataset.train, dataset.valid)
+            history = History(known, dataset.vocabulary).to(device)
+            steps = range(int(dataset.valid.time.min()), int(dataset.valid.time.max()) + 1)
+            fit_calibration(self, model, history, steps)
+        return self.eval()
+
+    def indexed(self, history: History) -> HistoryIndex:
+        """Return the indexes of a history; those of the last one are kept."""
+        kept = self._indexed
+        if kept is None or kept[0] is not history:
+            kept = (history, HistoryIndex(history, self.axis))
+            self._indexed, self._origins = kept, {}
+        return kept[1]
+
+    def origin(self, model: Model, history: History, time: int) -> Origin:
+        """Return the candidates of forecasts that begin at a time step; the last few are kept.
+
+        Args:
+            model: The trained model of the run.
+            history: The known facts. Those at ``time`` or later have no influence.
+            time: The first forecast step.
+        """
+        indexed = self.indexed(history)
+        key = (id(history), id(model), time)
+        if key not in self._origins:
+            while len(self._origins) >= MAX_ORIGINS:
+                self._origins.pop(next(iter(self._origins)))
+            self._origins[key] = prepare_origin(
+                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, model, history, time,
+                self.config,
+            )  # fmt: skip
+        return self._origins[key]
+
+    @torch.inference_mode()
+    def forecast(
+        self, index: EventIndex, origin: Origin, first: int, last: int, rows: Tensor | None = None
+    ) -> EventList:
+        """Return the probabilities of all candidates in a window of steps ahead.
+
+        Args:
+            index: The index of the history.
+            origin: The candidates, as ``origin`` returned them.
+            first: The first step of the window; 1 for the first forecast step.
+            last: The last step of the window.
+            rows: Positions among the repeated facts followed by the new ones; None for all.
+        """
+        num_repeated = len(origin.repeated)
+        rows = torch.arange(num_repeated + len(origin.new), device=origin.pair.device) if rows is None else rows
+        known, fresh = rows[rows < num_repeated], rows[rows >= num_repeated] - num_repeated
+        at, cumulative, expected = self.curves(index, origin, known, first, last)
+        new_at, new_cumulative, new_expected = self.new_curves(origin, fresh, first, last)
+        unlisted = self.expected_new(origin, is_forward(index, origin), first, last) - float(new_expected.sum())
+        return EventList(
+            Triples.concatenate(origin.repeated[known], origin.new[fresh]),
+            torch.cat([torch.ones_like(known), torch.zeros_like(fresh)]).bool(),
+            torch.cat([origin.fact.number[known], torch.zeros_like(fresh, dtype=torch.float32)]),
+            torch.cat([cumulative[-1], new_cumulative[-1]]),
+            torch.cat([expected, new_expected]),
+            torch.cat([at[-1], new_at[-1]]),
+            max(unlisted, 0.0),
+        )
+
+    def expected_new(self, origin: Origin, pairs: Tensor, first: int, last: int) -> float:
+        """Return the expected number of facts in a window that never occurred, of some directed pairs (a mask)."""
+        novel = float(origin.novelty[pairs].sum())
+        return novel * sum(
+            float(self.calibration.at(self.calibration.unlisted, step)) for step in range(first, last + 1)
+        )
+
+    def curves(
+        self, index: EventIndex, origin: Origin, rows: Tensor, first: int, last: int
+    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """Return, for repeated facts, P(at a step) and P(by a step) for each step of a window, and expected counts."""
+        triples, fact = origin.repeated[rows], origin.fact[rows]
+        codes, estimates = [code[rows] for code in origin.codes], origin.estimates[rows]
+        at, by = list[Tensor](), list[Tensor]()
+        cumulative = torch.zeros(len(rows), device=rows.device)
+        expected = torch.zeros_like(cumulative)
+        for step in range(first, last + 1):
+            ahead = min(step, MAX_AHEAD)
+            found = log_intensities(self.intensity_networks, index, triples, codes, fact, origin.elapsed, step)
+            base = found[:, 0]
+            inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
+            log_intensity = (inputs @ self.calibration.at(self.calibration.repeated, ahead)).clamp(max=4.0)
+            at.append(_probability(log_intensity))
+            expected = expected + at[-1]
+            hazard = log_intensity if step == first else found[:, 1] + (log_intensity - base)
+            cumulative = cumulative + torch.exp(hazard.clamp(max=4.0))
+            by.append(self._window(cumulative, step - first + 1, by))
+        return at, by, expected
+
+    def new_curves(
+        self, origin: Origin, rows: Tensor, first: int, last: int
+    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """Return the same as ``curves`` for new facts."""
+        estimates = origin.new_estimates[rows]
+        inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
+        return self.curves_of_new(inputs, first, last)
+
+    def curves_of_new(self, inputs: Tensor, first: int, last: int) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """Return the same as ``curves`` for new facts with the given terms."""
+        at, by = list[Tensor](), list[Tensor]()
+        cumulative = inputs.new_zeros(len(inputs))
+        expected = torch.zeros_like(cumulative)
+        for step in range(first, last + 1):
+            log_intensity = (inputs @ self.calibration.at(self.calibration.new, step)).clamp(max=1.0)
+            at.append(_probability(log_intensity))
+            expected = expected + at[-1]
+            cumulative = cumulative + torch.exp(log_intensity)
+            by.append(-torch.expm1(-cumulative))
+        return at, by, expected
+
+    def _window(self, cumulative: Tensor, steps: int, earlier: list[Tensor]) -> Tensor:
+        """Return the calibrated probability of a window, at least that of the window without its last step."""
+        value = window_inputs(cumulative) @ self.calibration.at(self.calibration.window, steps)
+        found = _probability(value.clamp(max=4.0))
+        return torch.maximum(found, earlier[-1]) if earlier else found
+
+
+MAX_ORIGINS = 4
+"""Forecast origins that are kept for the next question."""
+
+
+def _probability(log_intensity: Tensor) -> Tensor:
+    return -torch.expm1(-torch.exp(log_intensity))
+
+
+def _lasting(index: EventIndex) -> Tensor:
+    """Return the share of the facts of each relation that still hold one step later. (num_relations,)"""
+    relation = index.triples.relation[index.fact_triple]
+    inside = index.fact_elapsed < index.num_steps - 1
+    again = index.occurs(index.fact_triple, index.fact_elapsed + 1) & inside
+    zero = torch.zeros(index.num_relations, device=relation.device)
+    total = zero.index_add(0, relation, inside.float())
+    return zero.index_add(0, relation, again.float()) / total.clamp(min=1)

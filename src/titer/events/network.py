@@ -1,0 +1,72 @@
+"""The network that turns counts into intensities."""
+
+import torch
+from torch import Tensor, nn
+
+from titer.events.index import BAG_HORIZONS, NUM_ORIGIN_FEATURES, NUM_TARGET_FEATURES, Bag
+
+MAX_LOG_INTENSITY = 4.0
+START = -4.0
+"""Logarithm of the intensity before training."""
+
+
+class IntensityNetwork(nn.Module):
+    r"""Log intensities of facts at a step ahead: of any occurrence, and of the first since the forecast.
+
+    With the features x of a fact (decayed counts of all groups it belongs to, see ``EventIndex``), its relation r, the
+    earlier facts B between its entities and the features y of the forecast step:
+    \(\log \lambda = f(g(x, e_r, \sum_{r' \in B} w_{r'} e_{r'}), y)\) with two small networks f and g.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, num_relations: int, hidden: int = 64, dim: int = 16):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(NUM_ORIGIN_FEATURES))
+        self.register_buffer("deviation", torch.ones(NUM_ORIGIN_FEATURES))
+        self.relation = nn.Embedding(num_relations, dim)
+        self.query = nn.Embedding(num_relations, dim)
+        self.past = nn.Parameter(torch.randn(len(BAG_HORIZONS), 2 * num_relations, dim) * 0.05)
+        self.mix = nn.Linear(len(BAG_HORIZONS) * dim, dim)
+        inputs = NUM_ORIGIN_FEATURES + dim * (len(BAG_HORIZONS) + 2)
+        self.trunk = nn.Sequential(nn.Linear(inputs, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU())
+        self.head = nn.Sequential(nn.Linear(hidden + NUM_TARGET_FEATURES, hidden), nn.SiLU(), nn.Linear(hidden, 2))
+        self.bias = nn.Embedding(num_relations, 2)
+        self.dropout = nn.Dropout(0.1)
+        nn.init.zeros_(self.head[-1].weight[1])  # pyright: ignore[reportArgumentType]
+        for embedding, deviation in ((self.relation, 0.1), (self.query, 0.3), (self.bias, 0.0)):
+            nn.init.normal_(embedding.weight, std=deviation)
+
+    def normalise(self, features: Tensor) -> None:
+        """Set the mean and deviation of the inputs to those of some features."""
+        self.mean.copy_(features.mean(dim=0))
+        self.deviation.copy_(features.std(dim=0) + 0.01)
+
+    def encode(self, features: Tensor, relation: Tensor, bag: Bag) -> Tensor:
+        """Return what does not depend on the step ahead. (triples, hidden)"""
+        pooled = torch.cat(
+            [
+                nn.functional.embedding_bag(
+                    bag.relation, weight, bag.offset[:-1], mode="sum", per_sample_weights=bag.weight[:, place]
+                )
+                for place, weight in enumerate(self.past)
+            ],
+            dim=1,
+        )
+        scaled = ((features - self.mean) / self.deviation).clamp(-8, 8)
+        inputs = [scaled, self.dropout(self.relation(relation)), self.dropout(pooled)]
+        return self.trunk(torch.cat([*inputs, self.mix(pooled) * self.query(relation)], dim=1))
+
+    def forward(self, code: Tensor, relation: Tensor, target: Tensor) -> Tensor:
+        """Return log intensities of any occurrence and of the first, at the step of the targets. (triples, 2)"""
+        found = self.head(torch.cat([self.dropout(code), target], dim=1)) + self.bias(relation)
+        # The first occurrence differs from any only where there is reason to: events that come together, lasting facts.
+        found = torch.stack([found[:, 0], found[:, 0] + found[:, 1]], dim=1) + START
+        return found.clamp(max=MAX_LOG_INTENSITY)
+
+
+def negative_log_likelihood(log_intensity: Tensor, happened: Tensor) -> Tensor:
+    """Return -log P of what happened, where P(happens) = 1 - exp(-intensity)."""
+    intensity = torch.exp(log_intensity)
+    return torch.where(happened, -torch.log(-torch.expm1(-intensity) + 1e-9), intensity)

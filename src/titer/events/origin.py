@@ -1,0 +1,222 @@
+"""All that can be computed for a first forecast step, before a window is chosen."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from titer.events.answers import MIN_LOG, PairAnswers, score_pairs
+from titer.events.config import EventConfig
+from titer.events.counts import GroupState
+from titer.events.index import EventIndex, Triples
+from titer.events.network import IntensityNetwork
+from titer.events.novelty import Novelty, NoveltyNetwork
+from titer.graph.history import History
+from titer.models.base import Model
+
+CHUNK = 1 << 15
+"""Facts whose features are computed at once; bounds the memory."""
+MIN_INTENSITY = 1e-9
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates through the model, of facts: intensity of one side times probability of the other."""
+
+    forward: Tensor  # (facts,) log(intensity of subject and relation * P(object))
+    backward: Tensor  # (facts,) log(intensity of object and relation * P(subject))
+    known: Tensor  # (facts, 2) whether the model scored the pair, for either direction
+
+    def __getitem__(self, rows: Tensor) -> "Estimates":
+        return Estimates(self.forward[rows], self.backward[rows], self.known[rows])
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The candidates of forecasts that begin at one time step, with all facts before it."""
+
+    elapsed: int
+    repeated: Triples  # facts that occurred before
+    codes: list[Tensor]  # one for each network: (repeated, hidden)
+    fact: GroupState  # of the repeated facts
+    log_intensity: Tensor  # (repeated,) in the first step
+    estimates: Estimates  # of the repeated facts
+    new: Triples  # candidates that never occurred
+    new_estimates: Estimates
+    answers: PairAnswers
+    pair: Tensor  # (pairs,) sorted keys of the directed pairs with a fact
+    intensity: Tensor  # (pairs,) expected facts in the first step
+    novelty: Tensor  # (pairs,) expected facts in the first step that never occurred
+
+    def pair_values(self, pair: Tensor, values: Tensor) -> Tensor:
+        """Return a value of each directed pair; the smallest for a pair without facts."""
+        if len(self.pair) == 0:
+            return torch.full(pair.shape, MIN_INTENSITY, device=pair.device)
+        place = torch.searchsorted(self.pair, pair).clamp(max=len(self.pair) - 1)
+        return torch.where(self.pair[place] == pair, values[place], values.min())
+
+
+@torch.inference_mode()
+def prepare_origin(
+    networks: list[IntensityNetwork],
+    novelty_network: NoveltyNetwork,
+    index: EventIndex,
+    novelty: Novelty,
+    model: Model,
+    history: History,
+    time: int,
+    config: EventConfig,
+) -> Origin:
+    """Compute the intensities of all facts that occurred before a time step, and candidates for new ones."""
+    elapsed = max(time - index.first_time, 0)
+    place = index.before(elapsed)
+    triples = index.triples[place]
+    codes, fact = _encode(networks, index, triples, elapsed)
+    log_intensity = log_intensities(networks, index, triples, codes, fact, elapsed, 1)[:, 0]
+    pair, intensity, expected_new = _pairs(index, novelty, novelty_network, triples, log_intensity, elapsed)
+    best = _busiest(pair, intensity, expected_new, index, config.num_queries)
+    answers = score_pairs(model, history, best, time)
+    partial = Origin(
+        elapsed, triples, codes, fact, log_intensity, _nothing(triples), triples[:0], _nothing(triples[:0]), answers,
+        pair, intensity, expected_new,
+    )  # fmt: skip
+    unknown = without_known(answers, partial, index)
+    new = new_candidates(unknown, partial, index, config.new_per_query)
+    return Origin(
+        elapsed, triples, codes, fact, log_intensity, estimate(partial, index, triples, intensity, answers), new,
+        estimate(partial, index, new, expected_new, unknown), answers, pair, intensity,
+        expected_new,
+    )  # fmt: skip
+
+
+def _nothing(triples: Triples) -> Estimates:
+    empty = triples.subject.new_zeros(len(triples), dtype=torch.float32)
+    return Estimates(empty, empty, triples.subject.new_zeros((len(triples), 2), dtype=torch.bool))
+
+
+def _encode(
+    networks: list[IntensityNetwork], index: EventIndex, triples: Triples, elapsed: int
+) -> tuple[list[Tensor], GroupState]:
+    codes: list[list[Tensor]] = [[] for _ in networks]
+    for start in range(0, max(len(triples), 1), CHUNK):
+        part = triples[start : start + CHUNK]
+        times = torch.full_like(part.subject, elapsed)
+        features, bag = index.features(index.states(part, times), times), index.bag(part, times)
+        for code, network in zip(codes, networks, strict=True):
+            code.append(network.encode(features, part.relation, bag))
+    times = torch.full_like(triples.subject, elapsed)
+    return [torch.cat(code) for code in codes], index.by_triple.state_of(index.key(triples), times)
+
+
+def log_intensities(
+    networks: list[IntensityNetwork],
+    index: EventIndex,
+    triples: Triples,
+    codes: list[Tensor],
+    fact: GroupState,
+    elapsed: int,
+    ahead: int,
+) -> Tensor:
+    """Return the mean log intensities of the networks at a step ahead: of any occurrence, and of the first."""
+    times = torch.full_like(triples.subject, elapsed)
+    target = index.target_features(triples, fact, times, torch.full_like(times, ahead))
+    found = [network(code, triples.relation, target) for network, code in zip(networks, codes, strict=True)]
+    return torch.stack(found).mean(dim=0)
+
+
+def _pairs(
+    index: EventIndex,
+    novelty: Novelty,
+    network: NoveltyNetwork,
+    triples: Triples,
+    log_intensity: Tensor,
+    elapsed: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the directed pairs with a fact, their expected facts, and their expected new facts."""
+    place = novelty.before(elapsed)
+    times = torch.full_like(place, elapsed)
+    parts = [
+        torch.exp(network(novelty.features(rows, times[: len(rows)]), novelty.relation[rows]))
+        for rows in place.split(CHUNK)
+    ]
+    new = torch.cat(parts) if parts else torch.zeros(0, device=place.device)
+    pair = novelty.pairs[place]
+    total, rate = new.clone(), torch.exp(log_intensity)
+    for key in directed_pairs(index, triples):
+        total.index_add_(0, torch.searchsorted(pair, key), rate)
+    return pair, total, new
+
+
+def directed_pairs(index: EventIndex, triples: Triples) -> tuple[Tensor, Tensor]:
+    """Return the keys of (subject, relation) and (object, inverse relation)."""
+    directed = 2 * index.num_relations
+    return (
+        triples.subject * directed + triples.relation,
+        triples.object * directed + triples.relation + index.num_relations,
+    )
+
+
+def is_forward(index: EventIndex, origin: Origin) -> Tensor:
+    """Return which directed pairs of an origin are of a subject. (pairs,)"""
+    return origin.pair % (2 * index.num_relations) < index.num_relations
+
+
+def _busiest(pair: Tensor, intensity: Tensor, new: Tensor, index: EventIndex, number: int) -> Tensor:
+    """Return the pairs with the most expected facts, and those with the most expected new facts, of each direction."""
+    is_inverse = pair % (2 * index.num_relations) >= index.num_relations
+    chosen: list[Tensor] = []
+    for side in (~is_inverse, is_inverse):
+        rows = side.nonzero()[:, 0]
+        for values in (intensity, new):
+            best = values[rows].topk(min(number // 4, len(rows))).indices
+            chosen.append(pair[rows[best]])
+    return torch.cat(chosen)
+
+
+def estimate(origin: Origin, index: EventIndex, triples: Triples, intensity: Tensor, answers: PairAnswers) -> Estimates:
+    """Return the estimates of facts through the model."""
+    first, second = directed_pairs(index, triples)
+    forward, known_first = answers.of(first, triples.object)
+    backward, known_second = answers.of(second, triples.subject)
+    return Estimates(
+        forward + torch.log(origin.pair_values(first, intensity) + MIN_INTENSITY),
+        backward + torch.log(origin.pair_values(second, intensity) + MIN_INTENSITY),
+        torch.stack([known_first, known_second], dim=1),
+    )
+
+
+def without_known(answers: PairAnswers, origin: Origin, index: EventIndex) -> PairAnswers:
+    """Return answers without those that occurred before, their probabilities summing to 1 again."""
+    log_probability = answers.log_probability.clone()
+    if len(answers.pair):
+        for key, answer in zip(
+            directed_pairs(index, origin.repeated), (origin.repeated.object, origin.repeated.subject), strict=True
+        ):
+            place = torch.searchsorted(answers.pair, key).clamp(max=len(answers.pair) - 1)
+            known = (answers.pair[place] == key).nonzero()[:, 0]
+            log_probability[place[known], answer[known]] = -torch.inf
+        # A floor, so that pairs whose past answers have nearly all of the probability are not inflated.
+        total = torch.logsumexp(log_probability, dim=1, keepdim=True).clamp(min=-3.0)
+        log_probability = (log_probability - total).clamp(min=MIN_LOG)
+    return PairAnswers(answers.pair, log_probability)
+
+
+def new_candidates(answers: PairAnswers, origin: Origin, index: EventIndex, number: int) -> Triples:
+    """Return the most likely facts that never occurred, of all scored pairs; ``answers`` are without known ones."""
+    if len(answers.pair) == 0:
+        return origin.repeated[:0]
+    number = min(number, answers.log_probability.shape[1])
+    best = answers.log_probability.topk(number, dim=1)
+    row, column = (best.values > MIN_LOG).nonzero(as_tuple=True)
+    entity, answer = answers.pair[row] // (2 * index.num_relations), best.indices[row, column]
+    directed = answers.pair[row] % (2 * index.num_relations)
+    inverse = directed >= index.num_relations
+    found = Triples(
+        torch.where(inverse, answer, entity), directed % index.num_relations, torch.where(inverse, entity, answer)
+    )
+    key = torch.unique(index.key(found[found.subject != found.object]))
+    entities, relations = index.num_entities, index.num_relations
+    found = Triples(key // entities // relations, key // entities % relations, key % entities)
+    place = index.find(found)
+    began = torch.cat([index.began, index.began.new_full((1,), torch.iinfo(torch.int64).max)])[place]
+    return found[(began >= origin.elapsed).nonzero()[:, 0]]

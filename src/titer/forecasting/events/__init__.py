@@ -1,0 +1,1 @@
+"""Questions about events: what happens next, whether, and when."""

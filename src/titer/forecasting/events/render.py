@@ -1,0 +1,93 @@
+"""Event forecasts as plain text."""
+
+from typing import Any
+
+from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
+from titer.forecasting.events.wording import TITLES
+from titer.forecasting.wording.render import evidence_lines
+
+NO_EVENT = "No event: no earlier fact supports one."
+BAR = 30
+"""Width of a full bar of the survival curve, in characters."""
+
+
+def as_text(result: Any) -> str:
+    """Return a result about events as plain text."""
+    match result:
+        case EventForecast():
+            return _events(result)
+        case Likelihood():
+            return _likely(result)
+        case WhenForecast():
+            return _when(result)
+        case _:
+            raise TypeError(f"not a result about events: {type(result).__name__}")
+
+
+def title(forecast: EventForecast) -> str:
+    """Return the title of a list of events."""
+    wanted = [part for part in (forecast.subject, forecast.relation, forecast.object) if part]
+    of = " — ".join(wanted) if wanted else "all events"
+    of = forecast.entity or of
+    return f"{of}, {forecast.window}"
+
+
+def summary(forecast: EventForecast) -> str:
+    """Say how many events are expected."""
+    return f"about {forecast.expected:,.1f} events expected in all"
+
+
+def name(event: LikelyEvent) -> str:
+    """Return the three names of an event."""
+    return f"{event.subject} — {event.relation} — {event.object}"
+
+
+def _events(forecast: EventForecast) -> str:
+    lines = [title(forecast), f"({forecast.horizon}; {summary(forecast)})", ""]
+    if not forecast.events:
+        return "\n".join([*lines, NO_EVENT])
+    width = max(len(name(event)) for event in forecast.events)
+    for event in forecast.events:
+        kind = "" if event.kind == "repeats" else f"{event.kind}; "
+        lines.append(f"{event.rank:>4}. {event.probability:>6.1%}  {name(event).ljust(width)}  {kind}{event.rate}")
+        lines += _evidence(event)
+    return "\n".join(lines)
+
+
+def _evidence(event: LikelyEvent) -> list[str]:
+    lines = list[str]()
+    for label, reasons in (("because", event.causes), (f"{event.object} because", event.reasons)):
+        shown = evidence_lines(reasons)
+        lines += [f"        {label}:"] if shown else []
+        lines += [f"          {share:>4.0%}  {words}" for share, words in shown]
+    return lines
+
+
+def _likely(result: Likelihood) -> str:
+    event = result.event
+    lines = [
+        f"{name(event)}, {result.window}",
+        f"({result.horizon})",
+        "",
+        f"{event.probability:.1%} that it {TITLES[event.kind]}; {event.rate}",
+        f"expected {event.expected:.2f} times; at the usual rate {event.usual:.1%}",
+        *([f"last {event.last.date}, {event.last.ago} before"] if event.last else []),
+        *_evidence(event),
+    ]
+    return "\n".join(lines)
+
+
+def _when(result: WhenForecast) -> str:
+    event = result.event
+    lines = [f"{name(event)}: when next?", f"({result.horizon})", ""]
+    for quantile in result.quantiles:
+        date = quantile.date or f"after {result.curve[-1].date}"
+        lines.append(f"{quantile.level:>4.0%} by {date}")
+    lines += ["", f"{event.rate}; {event.probability:.1%} within {result.steps} steps"]
+    lines += [f"last {event.last.date}, {event.last.ago} before"] if event.last else []
+    lines.append("")
+    width = max(len(step.date) for step in result.curve)
+    for step in result.curve:
+        bar = "█" * round(BAR * step.survival)
+        lines.append(f"{step.date.rjust(width)}  {step.first:>6.1%} first  {step.by:>6.1%} by then  {bar}")
+    return "\n".join([*lines, *_evidence(event)])

@@ -1,0 +1,98 @@
+"""Windows of time steps, from what users write."""
+
+import re
+from dataclasses import dataclass
+
+from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.errors import TiterError
+from titer.events.index import MAX_AHEAD
+from titer.forecasting.predictor import Predictor
+from titer.forecasting.question import When
+from titer.graph.history import LAST_STEP
+
+Within = str | int
+"""Length of a window: a number of time steps, or text with a unit such as "7d" or "2 weeks"."""
+
+_TEXT = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
+_UNITS = {"h": TimeUnit.HOUR, "d": TimeUnit.DAY, "w": TimeUnit.WEEK, "m": TimeUnit.MONTH, "y": TimeUnit.YEAR}
+_LENGTHS = {
+    TimeUnit.HOUR: {TimeUnit.HOUR: 1, TimeUnit.DAY: 24},
+    TimeUnit.DAY: {TimeUnit.DAY: 1, TimeUnit.WEEK: 7, TimeUnit.MONTH: 30},
+    TimeUnit.WEEK: {TimeUnit.WEEK: 1, TimeUnit.MONTH: 4},
+    TimeUnit.MONTH: {TimeUnit.MONTH: 1, TimeUnit.YEAR: 12},
+    TimeUnit.YEAR: {TimeUnit.YEAR: 1},
+    TimeUnit.INTEGER: dict[TimeUnit, int](),
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """Time steps that a forecast is about, and the step before which all facts are used."""
+
+    origin: int
+    """Only facts before this time step are used."""
+    start: int
+    """The first step of the window."""
+    steps: int
+    """The number of steps."""
+
+    @property
+    def end(self) -> int:
+        """The last step of the window."""
+        return self.start + self.steps - 1
+
+    @property
+    def first(self) -> int:
+        """The first step of the window, counted from the origin: 1 for the origin itself."""
+        return self.start - self.origin + 1
+
+    @property
+    def last(self) -> int:
+        """The last step of the window, counted from the origin."""
+        return self.end - self.origin + 1
+
+    @classmethod
+    def of(cls, predictor: Predictor, start: When | None, within: Within) -> "Window":
+        """Return a window that begins at a date, or after the last known fact.
+
+        Raises:
+            TiterError: The length is invalid.
+            DataError: The date is invalid.
+        """
+        next_step = predictor.last_time + 1
+        first = next_step if start is None else predictor.axis.step(start)
+        if first - predictor.history.first_time + MAX_AHEAD > LAST_STEP:
+            raise TiterError(f"{start} is too far ahead")
+        return cls(min(first, next_step), first, num_steps(within, predictor.axis))
+
+    def words(self, axis: TimeAxis) -> str:
+        """Return the window in words."""
+        if self.steps == 1:
+            return axis.words(self.start)
+        return f"the {axis.duration(self.steps)} from {axis.words(self.start)} to {axis.words(self.end)}"
+
+
+def num_steps(within: Within, axis: TimeAxis) -> int:
+    """Return the length of a window in time steps.
+
+    Args:
+        within: A number of time steps, or text with a unit: h, d, w, m (months) or y, or a longer name of one.
+        axis: The calendar of the time steps.
+
+    Raises:
+        TiterError: This is not a length, its unit is shorter than a time step, or it is too long.
+    """
+    match = _TEXT.fullmatch(str(within).strip())
+    if match is None:
+        raise TiterError(f"within must be a number of time steps, such as 7, or a duration, such as 7d; not {within!r}")
+    number, unit = int(match[1]), match[2].lower()
+    if unit and unit not in ("step", "steps"):
+        lengths = _LENGTHS[axis.unit]
+        known = _UNITS.get(unit[0])
+        if known is None or known not in lengths or (len(unit) > 1 and unit.rstrip("s") != known.value):
+            units = ", ".join(f"{one.value}s" for one in lengths) or "none: this dataset counts time in numbers"
+            raise TiterError(f"{within!r}: unknown unit {match[2]!r}; known units are {units}")
+        number *= lengths[known]
+    if not 1 <= number <= MAX_AHEAD:
+        raise TiterError(f"a window has 1 to {MAX_AHEAD} time steps, not {number}")
+    return number

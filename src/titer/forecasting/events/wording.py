@@ -1,0 +1,48 @@
+"""Rates and kinds of events in words."""
+
+from titer.data.time_axis import TimeAxis, TimeUnit
+
+_PERIODS = {
+    TimeUnit.HOUR: (("hour", 1.0), ("day", 24.0), ("week", 168.0), ("month", 730.5), ("year", 8766.0)),
+    TimeUnit.DAY: (("day", 1.0), ("week", 7.0), ("month", 30.4375), ("year", 365.25)),
+    TimeUnit.WEEK: (("week", 1.0), ("month", 4.348), ("year", 52.18)),
+    TimeUnit.MONTH: (("month", 1.0), ("year", 12.0)),
+    TimeUnit.YEAR: (("year", 1.0), ("decade", 10.0), ("century", 100.0)),
+    TimeUnit.INTEGER: (("step", 1.0), ("10 steps", 10.0), ("100 steps", 100.0)),
+}
+SAME = 0.05
+"""A lift this close to 1 is "as likely as usual"."""
+
+
+def rate_words(times: int, elapsed: int, lift: float | None, kind: str, axis: TimeAxis) -> str:
+    """Return the usual rate of a fact, and how the forecast differs from it.
+
+    Args:
+        times: How often the fact occurred.
+        elapsed: In how many time steps.
+        lift: Probability divided by the usual one; None if the fact never occurred.
+        kind: The kind of the event.
+        axis: The calendar of the time steps.
+    """
+    if times == 0 or lift is None:
+        return "never before"
+    if kind in ("continues", "ends", "begins"):
+        return f"held in {times:,} of {axis.duration(elapsed)}"
+    rate = times / max(elapsed, 1)
+    name, length = next(
+        ((name, length) for name, length in _PERIODS[axis.unit] if rate * length >= 0.95), _PERIODS[axis.unit][-1]
+    )
+    usual = f"usually {rate * length:.1f} {'per' if name[0].isdigit() else 'a'} {name}"
+    if abs(lift - 1) <= SAME:
+        return f"{usual}, now as likely as usual"
+    return f"{usual}, now {lift:.1f} times as likely" if lift >= 0.1 else f"{usual}, now less than a tenth as likely"
+
+
+TITLES = {
+    "repeats": "happens again",
+    "continues": "continues",
+    "begins": "begins",
+    "ends": "ends",
+    "new": "happens for the first time",
+}
+"""Kinds of events as verbs."""

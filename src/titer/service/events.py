@@ -1,0 +1,127 @@
+"""Routes about events: what happens, whether, and when."""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Query
+from pydantic import BaseModel, Field
+
+from titer.forecasting.events.results import EventForecast, Likelihood, WhenForecast
+from titer.forecasting.forecaster import Forecaster
+from titer.runs.events import event_evaluations
+from titer.service.batching import Batcher
+from titer.service.problems import ProblemError
+from titer.service.settings import Settings
+
+MAX_EVENTS = 1000
+MAX_PAST = 500
+NameQuery = Annotated[str | None, Query(max_length=1000)]
+Needed = Annotated[str, Query(min_length=1, max_length=1000)]
+FromQuery = Annotated[
+    str | None,
+    Query(alias="from", max_length=100, description="First step. Default: the step after the last known fact."),
+]
+WithinQuery = Annotated[
+    str, Query(max_length=20, description="Length of the window: time steps, such as 7, or a duration, such as 7d.")
+]
+ExplainQuery = Annotated[int, Query(ge=0, description="Pieces of evidence of each sort for each event.")]
+
+
+class KnownFactOut(BaseModel):
+    """A known fact."""
+
+    subject: str
+    relation: str
+    object: str
+    time: str
+    date: str = Field(description="The time step, for readers.")
+
+
+class PastEventsOut(BaseModel):
+    """The latest known facts, latest first."""
+
+    facts: list[KnownFactOut]
+
+
+class EventRecordOut(BaseModel):
+    """Evaluations of the event forecasts, as ``titer evaluate --events`` recorded them."""
+
+    evaluations: list[dict[str, Any]]
+
+
+def add_event_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -> None:
+    """Add the routes about events to an app."""
+
+    def batcher() -> Batcher:
+        return app.state.batcher
+
+    def check(top: int, explain: int) -> None:
+        for name, value, limit in (
+            ("top", top, settings.max_answers if explain else MAX_EVENTS),
+            ("explain", explain, settings.max_evidence),
+            ("top × explain", top * explain, settings.max_explained),
+        ):
+            if value > limit:
+                raise ProblemError(422, "too_much", f"{name} may be at most {limit}, not {value}")
+
+    @app.get("/v1/events", summary="List the most likely events of the next time steps")
+    async def events(
+        subject: NameQuery = None,
+        relation: NameQuery = None,
+        object: NameQuery = None,
+        entity: Annotated[str | None, Query(max_length=1000, description="Subject or object of all events.")] = None,
+        start: FromQuery = None,
+        within: WithinQuery = "1",
+        top: Annotated[int, Query(ge=1)] = 50,
+        sort: Literal["probability", "lift"] = "probability",
+        kind: Literal["repeats", "continues", "begins", "ends", "new"] | None = None,
+        explain: ExplainQuery = 0,
+    ) -> EventForecast:
+        check(top, explain)
+
+        def work() -> EventForecast:
+            return forecaster.events(
+                subject, relation, object, entity=entity, start=start, within=within, top=top, sort=sort, kind=kind,
+                explain=explain,
+            )  # fmt: skip
+
+        return await batcher().alone(work)
+
+    @app.get("/v1/likely", summary="Say how likely an event is within a window of time steps")
+    async def likely(
+        subject: Needed,
+        relation: Needed,
+        object: Needed,
+        start: FromQuery = None,
+        within: WithinQuery = "1",
+        explain: ExplainQuery = 0,
+    ) -> Likelihood:
+        check(1, explain)
+        names = (subject, relation, object)
+        return await batcher().alone(lambda: forecaster.likely(*names, within, start=start, explain=explain))
+
+    @app.get("/v1/when", summary="Say when an event happens next")
+    async def when(
+        subject: Needed, relation: Needed, object: Needed, start: FromQuery = None, explain: ExplainQuery = 0
+    ) -> WhenForecast:
+        check(1, explain)
+        names = (subject, relation, object)
+        return await batcher().alone(lambda: forecaster.when(*names, start=start, explain=explain))
+
+    @app.get("/v1/past-events", summary="List the latest known facts")
+    async def past_events(
+        entity: NameQuery = None,
+        relation: NameQuery = None,
+        limit: Annotated[int, Query(ge=1, le=MAX_PAST)] = 50,
+    ) -> PastEventsOut:
+        def work() -> PastEventsOut:
+            facts = forecaster.latest_facts(entity, relation, limit)
+            names = ("subject", "relation", "object", "time", "date")
+            return PastEventsOut(facts=[KnownFactOut(**{name: getattr(one, name) for name in names}) for one in facts])
+
+        return await asyncio.to_thread(work)
+
+    @app.get("/v1/events/record", summary="Say how good the event forecasts were")
+    async def record() -> EventRecordOut:
+        run = forecaster.run
+        return EventRecordOut(evaluations=await asyncio.to_thread(event_evaluations, run) if run else [])

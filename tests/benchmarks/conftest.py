@@ -1,0 +1,13 @@
+"""Import the scripts that render results, as ``python benchmarks/render.py`` does."""
+
+import importlib
+import sys
+from pathlib import Path
+
+FOLDER = str(Path(__file__).parents[2] / "benchmarks")
+
+# The folder does not stay on the path: other scripts in it have the names of packages of tests.
+sys.path.insert(0, FOLDER)
+for name in ("recipes", "render"):
+    importlib.import_module(name)
+sys.path.remove(FOLDER)

@@ -1,0 +1,30 @@
+"""A small event model that is trained once."""
+
+import pytest
+import torch
+
+from titer.data.dataset import Dataset
+from titer.events.config import EventConfig
+from titer.events.model import EventModel
+from titer.models.base import Model
+from titer.models.registry import model_class
+
+
+@pytest.fixture(scope="session")
+def quick() -> EventConfig:
+    """Return settings with which training takes less than a second."""
+    return EventConfig(num_rows=6000, min_batches=30, epochs=1, num_queries=64, new_per_query=5, calibration_steps=4)
+
+
+@pytest.fixture(scope="session")
+def model(world_data: Dataset) -> Model:
+    return model_class("recurrency")(world_data.vocabulary, world_data.axis).eval()
+
+
+@pytest.fixture(scope="session")
+def events(world_data: Dataset, model: Model, quick: EventConfig) -> EventModel:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    trained = EventModel(world_data.vocabulary, world_data.axis, quick).fit(world_data, model)
+    torch.set_num_threads(threads)
+    return trained

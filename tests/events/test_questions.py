@@ -1,0 +1,198 @@
+"""Questions about events through the forecaster: what happens, whether, and when."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from titer import Facts, Forecaster, TiterError, UnknownNameError
+from titer.data.dataset import Dataset
+from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.data.vocabulary import Vocabulary
+from titer.events.config import EventConfig
+from titer.events.model import EventModel
+from titer.forecasting.events.tables import to_table, write_events
+from titer.forecasting.events.windows import num_steps
+from titer.models.base import Model
+from titer.models.registry import model_class
+
+TALKS = ("Lumeria", "hold talks with", "Aldoria")
+
+
+@pytest.fixture(scope="session")
+def forecaster(world_data: Dataset, model: Model, events: EventModel) -> Forecaster:
+    made = Forecaster(model, world_data)
+    made._events = events
+    return made
+
+
+def test_events_are_sorted_by_probability(forecaster: Forecaster):
+    found = forecaster.events(within="7d", top=20)
+    assert len(found.events) == 20
+    assert (found.start, found.end, found.steps) == ("2023-07-01", "2023-07-07", 7)
+    probabilities = [event.probability for event in found.events]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert [event.rank for event in found.events] == list(range(1, 21))
+    assert found.expected >= sum(probabilities)
+
+
+def test_events_sorted_by_lift_are_those_that_are_most_unusual(forecaster: Forecaster):
+    found = forecaster.events(sort="lift", top=10).events
+    lifts = [event.lift for event in found]
+    assert lifts == sorted(lifts, reverse=True)
+    assert all(event.lift == pytest.approx(event.probability / event.usual) for event in found)
+
+
+@pytest.mark.parametrize("filters", [{"subject": "Aldoria"}, {"relation": "accuse"}, {"object": "Brenmark"}])
+def test_events_match_their_filters(forecaster: Forecaster, filters: dict[str, str]):
+    found = forecaster.events(**filters, top=30)
+    assert found.events
+    for name, wanted in filters.items():
+        assert {getattr(event, name) for event in found.events} == {wanted}
+
+
+def test_events_of_an_entity_have_it_as_subject_or_object(forecaster: Forecaster):
+    found = forecaster.events(entity="Aldoria", top=100).events
+    assert all("Aldoria" in (event.subject, event.object) for event in found)
+    assert {"Aldoria"} < {event.subject for event in found}
+
+
+def test_a_listed_event_is_as_likely_when_asked_for_alone(forecaster: Forecaster):
+    for event in forecaster.events(within=5, top=5).events:
+        alone = forecaster.likely(event.subject, event.relation, event.object, within=5).event
+        assert alone.probability == pytest.approx(event.probability, abs=1e-5)
+        assert alone.expected == pytest.approx(event.expected, abs=1e-5)
+        assert (alone.times, alone.kind, alone.last) == (event.times, event.kind, event.last)
+
+
+def test_new_facts_have_no_usual_rate(forecaster: Forecaster):
+    found = forecaster.events(kind="new", top=5).events
+    assert found
+    for event in found:
+        assert (event.kind, event.lift, event.times, event.last, event.rate) == ("new", None, 0, None, "never before")
+        assert 0 < event.probability < 1
+        alone = forecaster.likely(event.subject, event.relation, event.object)
+        assert alone.probability == pytest.approx(event.probability, abs=1e-5)
+
+
+def test_any_three_names_have_a_probability(forecaster: Forecaster):
+    found = forecaster.likely("Quanta Labs", "brief", "Aldoria", within=30)
+    assert 0 <= found.probability < 0.5
+
+
+def test_the_curve_of_when_is_a_distribution(forecaster: Forecaster):
+    found = forecaster.when(*TALKS)
+    assert len(found.curve) == found.steps == 30
+    total = 0.0
+    for ahead, step in enumerate(found.curve, start=1):
+        total += step.first
+        assert step.ahead == ahead
+        assert step.first >= 0
+        assert step.by == pytest.approx(total)
+        assert step.survival == pytest.approx(1 - total)
+    for quantile in found.quantiles:
+        reached = [step for step in found.curve if step.by >= quantile.level]
+        assert quantile.time == (reached[0].time if reached else None)
+    within = forecaster.likely(*TALKS, within=7).probability
+    assert found.curve[6].by == pytest.approx(within, abs=1e-5)
+
+
+def test_a_question_about_the_past_uses_only_earlier_facts(forecaster: Forecaster, world_data: Dataset):
+    found = forecaster.events(start="2023-05-01", top=200)
+    assert found.start == "2023-05-01"
+    for event in found.events:
+        if event.last is not None:
+            assert event.last.time < "2023-05-01"
+        vocabulary = world_data.vocabulary
+        facts = world_data.facts
+        mask = (
+            (facts.subject == vocabulary.entity_ids[event.subject])
+            & (facts.relation == vocabulary.relation_ids[event.relation])
+            & (facts.object == vocabulary.entity_ids[event.object])
+            & (facts.time < world_data.axis.step("2023-05-01"))
+        )
+        assert event.times == int(mask.sum())
+
+
+def test_a_window_that_begins_later_is_forecast_from_the_last_known_fact(forecaster: Forecaster):
+    found = forecaster.events(start="2023-07-10", within=2, top=5)
+    assert (found.start, found.end) == ("2023-07-10", "2023-07-11")
+    assert all(0 <= event.probability <= 1 for event in found.events)
+
+
+def test_evidence_names_facts_before_the_window(forecaster: Forecaster):
+    event = forecaster.likely(*TALKS, within=7, explain=3).event
+    assert event.causes
+    assert sum(reason.share for reason in event.causes) <= 1 + 1e-6
+    assert all(fact.time < "2023-07-01" for reason in (*event.causes, *event.reasons) for fact in reason.facts)
+
+
+def test_errors_say_what_to_do(forecaster: Forecaster):
+    with pytest.raises(UnknownNameError):
+        forecaster.events(subject="Aldorra")
+    for arguments, message in (
+        ({"sort": "best"}, "sort must be one of probability, lift"),
+        ({"kind": "odd"}, "kind must be one of"),
+        ({"within": "2 fortnights"}, "unknown unit"),
+        ({"within": 31}, "1 to 30 time steps, not 31"),
+        ({"within": "soon"}, "such as 7d"),
+        ({"top": 0}, "top must be at least 1"),
+        ({"entity": "Aldoria", "subject": "Brenmark"}, "not both"),
+    ):
+        with pytest.raises(TiterError, match=message):
+            forecaster.events(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "steps"),
+    [(3, "day", 3), ("7d", "day", 7), ("2 weeks", "day", 14), ("1 month", "day", 30), ("1y", "month", 12),
+     ("3 years", "year", 3), ("5", "integer", 5), ("4 steps", "integer", 4), ("24h", "hour", 24)],
+)  # fmt: skip
+def test_lengths_of_windows_are_counted_in_steps(text: str | int, unit: str, steps: int):
+    origin = 0 if unit == "integer" else "2023-01-01"
+    assert num_steps(text, TimeAxis(TimeUnit(unit), origin)) == steps
+
+
+def test_results_are_plain_values_text_html_and_tables(forecaster: Forecaster):
+    results = forecaster.events(top=3, explain=1), forecaster.likely(*TALKS), forecaster.when(*TALKS)
+    for result in results:
+        assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == result.to_dict()
+        assert "hold talks" in str(result)
+        assert "<table" in result._repr_html_() or "<p>" in result._repr_html_()
+    assert [result.to_table().num_rows for result in results] == [3, 1, 30]
+    assert list(results[2].to_pandas()["ahead"]) == list(range(1, 31))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_results_are_written_to_files(forecaster: Forecaster, tmp_path: Path, suffix: str):
+    found = forecaster.events(top=4, explain=1)
+    write_events([found], tmp_path / f"events{suffix}")
+    assert (tmp_path / f"events{suffix}").stat().st_size > 100
+    assert to_table([found]).column("probability").to_pylist() == [event.probability for event in found.events]
+
+
+@pytest.fixture(scope="session")
+def lasting(quick: EventConfig) -> Forecaster:
+    """A forecaster of facts that last for ten years each, one step after the other."""
+    rows = [(person, 0, 20 + (person + year // 10) % 5, year) for year in range(60) for person in range(20)]
+    facts = Facts.from_rows(rows)
+    vocabulary = Vocabulary([*(f"person {i}" for i in range(20)), *(f"club {i}" for i in range(5))], ["plays for"])
+    splits = facts[facts.time < 45], facts[(facts.time >= 45) & (facts.time < 52)], facts[facts.time >= 52]
+    dataset = Dataset("clubs", vocabulary, TimeAxis(TimeUnit.YEAR, "1960"), *splits)
+    model = model_class("recurrency")(vocabulary, dataset.axis)
+    made = Forecaster(model, dataset)
+    made._events = EventModel(vocabulary, dataset.axis, quick).fit(dataset, model)
+    return made
+
+
+def test_lasting_facts_continue_begin_and_end(lasting: Forecaster):
+    found = lasting.events(start="2018", top=200)
+    kinds = {event.kind for event in found.events}
+    assert kinds == {"continues", "begins"}
+    holding = {event.object for event in lasting.events("person 0", start="2018", kind="continues").events}
+    assert holding == {"club 0"}
+    ends = lasting.events("person 0", start="2018", kind="ends").events
+    (continues,) = lasting.events("person 0", start="2018", kind="continues").events
+    assert ends[0].kind == "ends"
+    assert ends[0].probability == pytest.approx(1 - continues.probability, abs=1e-5)
+    assert "held in" in continues.rate
