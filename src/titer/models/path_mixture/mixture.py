@@ -14,7 +14,7 @@ from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, GroupedPaths, Paths,
 from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.reached import Ends, Reached
-from titer.models.path_mixture.sampled import Candidates, Sample, is_listed
+from titer.models.path_mixture.sampled import CandidateLogits, Sample, is_listed
 from titer.models.path_mixture.trust import PairInputs, Trust
 
 TINY = 1e-9
@@ -132,7 +132,7 @@ class Mixture(nn.Module):
 
     def sampled(
         self, batch: QueryBatch, trained: Tensor, answers: Tensor, others: tuple[Tensor, Tensor], sample: Sample
-    ) -> Candidates:
+    ) -> CandidateLogits:
         """Return the logits of reached answers, true answers and a sample of all other known entities.
 
         Args:
@@ -155,7 +155,7 @@ class Mixture(nn.Module):
         of_rest = of_rest + (self.prior.frequency.activity_of(batch.relation) @ activity.T)[:, 0]
         unknown = (entities.row(batch, reached.answer) == entities.num_known).float()
         num_known = batch.pair_index.num_known(batch.elapsed)
-        return Candidates(
+        return CandidateLogits(
             row=reached.row,
             pairs=listed.log_weight,
             excluded=reached.slots[-1].long(),

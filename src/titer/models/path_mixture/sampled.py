@@ -40,7 +40,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateLogits:
     """The logits of the candidates of a batch."""
 
     row: Tensor  # (pairs,) the query of each listed pair
@@ -55,7 +55,7 @@ class Candidates:
     num_entities: int
 
 
-def sampled_cross_entropy(found: Candidates, smoothing: float) -> Tensor:
+def sampled_cross_entropy(found: CandidateLogits, smoothing: float) -> Tensor:
     """Return an estimate of the cross-entropy of each query, as ``cross_entropy`` defines it. (queries,)"""
     pairs = found.pairs.index_fill(0, found.excluded, -torch.inf)
     log_count = torch.where(found.is_listed, -torch.inf, found.log_count)
