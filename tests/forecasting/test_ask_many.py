@@ -12,6 +12,7 @@ from forecasting.conftest import make_model
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError, TiterError, UnknownNameError
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.forecaster import Forecaster
@@ -19,6 +20,8 @@ from titer.forecasting.question import Question
 from titer.forecasting.scoring import Scored, score
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.recurrency import Recurrency
+from titer.models.scores import DenseScores
 
 NAMES = ["Aldoria", "Army of Aldoria", "Quanta Labs", "Nadia Torvald", "Atlantis"]
 RELATIONS = ["hold talks with", "brief", "grant licence to", "teleport to"]
@@ -161,7 +164,8 @@ def test_nan_scores_are_an_error(world_data: Dataset, monkeypatch: pytest.Monkey
 def test_answers_are_sorted_by_score_then_by_id(rows: list[list[float]]):
     scores = torch.tensor(rows).view(-1, 5)
     queries = Queries(*[torch.zeros(len(rows), dtype=torch.int64)] * 3)
-    scored = Scored(queries, scores, scores, scores[:, 0] > 0, scores[:, 0] > 0)
+    none, model = scores[:, 0] > torch.inf, Recurrency(Vocabulary.numbered(5, 1), TimeAxis())
+    scored = Scored(queries, DenseScores(scores), model, scores[:, 0], none, none, scores[:, 0])
     expected = torch.argsort(scores, dim=1, descending=True, stable=True)
     for top in (1, 3, 5, 9):
         assert torch.equal(scored.best(top), expected[:, :top])

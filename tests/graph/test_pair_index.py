@@ -102,13 +102,13 @@ class TestPairIndex:
                 got = Counter(zip(relation.tolist(), (time - age).tolist(), strict=True))
                 assert got == Counter((r, t) for a, r, b, t in edges if (a, b) == (s, o))
 
-    def test_more_pairs_than_a_key_can_hold_are_rejected(self, monkeypatch: pytest.MonkeyPatch):
+    def test_only_more_triples_than_a_key_can_hold_are_rejected(self, monkeypatch: pytest.MonkeyPatch):
         history = History(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)]), Vocabulary.numbered(2, 1))
-        size = SimpleNamespace(num_entities=1 << 16, num_directed_relations=(1 << 15) - 1)
+        size = SimpleNamespace(num_entities=1 << 20, num_directed_relations=1 << 16)
         monkeypatch.setattr(history, "vocabulary", size)
         last_pair = torch.tensor([size.num_entities - 1]), torch.tensor([size.num_directed_relations - 1])
         assert len(PairIndex(history).latest_answers(*last_pair, 4, 1).row) == 0
         assert len(PairIndex(history).latest_answers(torch.tensor([0]), torch.tensor([0]), 4, 1).row) == 1
-        size.num_directed_relations += 1
-        with pytest.raises(DataError, match="entities x relations"):
+        size.num_directed_relations = 1 << 23
+        with pytest.raises(DataError, match="entities x entities x relations"):
             PairIndex(history)

@@ -3,6 +3,8 @@
 Every formula is written down directly, entity by entity and path by path, with the parameters of a ``Mixture``.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -193,7 +195,11 @@ def three_hops_same(kind: Three, batch: QueryBatch) -> tuple[Tensor, Tensor, Ten
     return row[last][onward], third.object[onward], log_weight[onward]
 
 
-PATHS: dict[type[nn.Module], object] = {TwoHops: two_hops, TwoHopsSame: two_hops_same, Three: three_hops_same}
+PATHS: dict[type[nn.Module], Callable[..., tuple[Tensor, Tensor, Tensor]]] = {
+    TwoHops: two_hops,
+    TwoHopsSame: two_hops_same,
+    Three: three_hops_same,
+}
 
 
 def _log(total: Tensor) -> Tensor:

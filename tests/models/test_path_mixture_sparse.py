@@ -1,6 +1,7 @@
 """The sparse computation of the path mixture against a dense one."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,18 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.dense_path_mixture import dense_loss, dense_scores
-from strategies import LAST_TIME, Graph, graphs
+from strategies import LAST_TIME, Graph, graphs, random_facts
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import UNREACHED
 from titer.models.path_mixture import prior, scores
 from titer.models.path_mixture.bags import sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.model import PathMixture
+from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.sampled import Sample
 
 SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 6, "second_edges": 5}
 KINDS = ("direct", "two_hops", "same_relation", "trust", "prior", "names")
@@ -175,3 +179,86 @@ def test_scores_and_evidence_do_not_depend_on_the_size_of_blocks(
         for answer, expected in zip(entities.tolist(), evidence, strict=True):
             again = {item.path: item.share for item in fresh.explain(one, answer, history)}
             assert again == pytest.approx({item.path: item.share for item in expected}, abs=1e-4)
+
+
+def draw_all(batch: QueryBatch, size: int) -> Sample:
+    """A sample that has every known entity once."""
+    known = batch.pair_index.by_first[: batch.pair_index.num_known(batch.elapsed)]
+    return Sample(known, torch.zeros(len(known)))
+
+
+@pytest.mark.slow
+@given(graph=graphs(), members=st.integers(1, 2), without=st.sets(st.sampled_from(KINDS)))
+def test_a_sample_of_all_candidates_gives_the_exact_loss_and_its_gradients(
+    graph: Graph, members: int, without: set[str]
+):
+    settings = {"label_smoothing": 0.2, "members": members, **dict.fromkeys(without, False)}
+    model = random_model(graph.vocabulary, graph.facts, **settings)
+    queries, answers = Queries.from_facts(graph.facts, graph.vocabulary)
+    if len(queries) == 0:
+        return
+    history = History(graph.facts, graph.vocabulary)
+    expected = model.training_step(queries, answers, history).loss
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "config", replace(model.config, exact_entities=-1))
+        patch.setattr(Sample, "draw", draw_all)
+        found = model.training_step(queries, answers, history).loss
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    wanted = gradients(model, expected)
+    for name, gradient in gradients(model, found).items():
+        label = lambda message, name=name: f"{name}: {message}"  # noqa: E731
+        torch.testing.assert_close(gradient, wanted[name], rtol=2e-3, atol=2e-5, msg=label)
+
+
+def test_a_sample_estimates_sums_over_all_known_entities():
+    vocabulary = Vocabulary.numbered(60, 2)
+    facts = random_facts(0, 400, 40, 2, 20)  # a third of the entities has no facts
+    history = History(facts, vocabulary)
+    one = torch.zeros(1, dtype=torch.int64)
+    batch = QueryBatch(one, one, 15, history)
+    values = torch.randn(60, dtype=torch.float64)
+    known = history.pair_index.by_first[: history.pair_index.num_known(batch.elapsed)]
+    torch.manual_seed(0)
+    sample = Sample.draw(batch, 200_000)
+    assert set(sample.entity.tolist()) == set(known.tolist())
+    found = (values[sample.entity] * sample.log_count.double().exp()).sum()
+    assert float(found) == pytest.approx(float(values[known].sum()), abs=0.3)
+    assert float(sample.log_count.exp().sum()) == pytest.approx(len(known), rel=0.01)
+
+
+@pytest.mark.slow
+def test_training_with_few_sampled_candidates_learns(world_data: Dataset):
+    model = random_model(world_data.vocabulary, world_data.train, exact_entities=1, sampled_entities=8).train()
+    history = History(world_data.train, world_data.vocabulary)
+    queries, answers = Queries.from_facts(world_data.train[-60:], world_data.vocabulary)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    with torch.no_grad():
+        before = dense_loss(model, queries, answers, history)
+    for _ in range(15):
+        optimiser.zero_grad()
+        model.training_step(queries, answers, history).loss.backward()
+        optimiser.step()
+    with torch.no_grad():
+        assert float(dense_loss(model, queries, answers, history)) < 0.7 * float(before)
+
+
+@pytest.mark.slow
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME), without=st.sets(st.sampled_from(KINDS)), data=st.data())
+def test_candidates_have_the_probabilities_of_all_scores_given_that_one_of_them_is_the_answer(
+    graph: Graph, time: int, without: set[str], data: st.DataObject
+):
+    model = random_model(graph.vocabulary, graph.facts, **dict.fromkeys(without, False)).eval()
+    old = graph.vocabulary.num_entities
+    larger = Vocabulary([*graph.vocabulary.entities, "Added later"], graph.vocabulary.relations)
+    history = History(Facts.concatenate(graph.facts, Facts.from_rows([(0, 0, old, time + 1)])), larger)
+    entities = torch.arange(old)
+    queries = Queries(entities, torch.zeros_like(entities), torch.where(entities % 2 == 0, time, time + 1))
+    size = data.draw(st.integers(1, larger.num_entities))
+    chosen = [data.draw(st.permutations(range(larger.num_entities)))[:size] for _ in entities]
+    candidates = torch.tensor(chosen)
+    with torch.inference_mode():
+        found = model.score_candidates(queries, candidates, history)
+        whole = dense_scores(model, queries, history).gather(1, candidates)
+    expected = whole - torch.logsumexp(whole, dim=1, keepdim=True).clamp(min=-1e30)
+    torch.testing.assert_close(found.exp(), expected.exp(), rtol=1e-4, atol=1e-5)
+    assert torch.equal(found == UNREACHED, whole == UNREACHED)

@@ -98,7 +98,7 @@ class Predictor:
             explain: How many kinds of evidence to give for each answer at most.
         """
         best = scored.best(top)
-        scores, probabilities = (values.gather(1, best).tolist() for values in (scored.scores, scored.probabilities))
+        scores, probabilities = (values.tolist() for values in scored.at(best))
         queries, has_past = scored.queries, scored.has_past.tolist()
         columns = (column.tolist() for column in (queries.subject, queries.relation, queries.time))
         questions = [EncodedQuestion(*values) for values in zip(*columns, strict=True)]
@@ -121,7 +121,7 @@ class Predictor:
         name, rank = self.vocabulary.entities[entity], scored.rank(0, entity)
         if rank is None:
             raise TiterError(f"no earlier fact supports {name}")
-        value, probability = float(scored.scores[0, entity]), float(scored.probabilities[0, entity])
+        value, probability = scored.one(0, entity)
         return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
 
     def describe(self, edge: Edge, asked: int, numbers: dict[str, float] | None = None) -> PastFact:
@@ -150,7 +150,7 @@ class Predictor:
     def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
         query = scored.queries[row : row + 1]
         if bool(scored.by_relation[row]):
-            share, num_facts = float(scored.scores[row, entity]), int(self.history.popularity.num_facts(query))
+            share, num_facts = scored.one(row, entity)[0], int(self.history.popularity.num_facts(query))
             return (Reason((), 1.0, relation_share(share, num_facts)),)
         asked = int(query.time)
         return tuple(

@@ -104,4 +104,4 @@ def compare(predictor: Predictor, question: Question, change: Change, top: int, 
 
 def _move(name: str, entity: int, before: Scored, after: Scored) -> Move:
     ranks = before.rank(0, entity), after.rank(0, entity)
-    return Move(name, *ranks, float(before.probabilities[0, entity]), float(after.probabilities[0, entity]))
+    return Move(name, *ranks, before.one(0, entity)[1], after.one(0, entity)[1])

@@ -13,7 +13,8 @@ from titer.graph.decayed_counts import DecayedCounts
 from titer.graph.history import LAST_STEP, TIME_BITS, History
 from titer.graph.ragged import spread
 
-MAX_PAIRS = 1 << (63 - TIME_BITS)
+MAX_TRIPLES = 1 << 63
+"""Combinations of subject, object and relation that an integer can number."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,9 @@ class PairIndex:
     def __init__(self, history: History):
         vocabulary = history.vocabulary
         self.num_entities, self.num_relations = vocabulary.num_entities, vocabulary.num_directed_relations
-        # A key has the pair (s, r) in the bits above the time. If a pair fits, so does (s, o, r) into an int64.
-        if self.num_entities * self.num_relations >= MAX_PAIRS:
+        if self.num_entities**2 * self.num_relations >= MAX_TRIPLES:
             raise DataError(
-                f"entities x relations (and their inverses) must be below {MAX_PAIRS:,} to index pairs; "
+                f"entities x entities x relations (and their inverses) must be below {MAX_TRIPLES:.0e} to index pairs; "
                 "remove entities or relations without facts"
             )
         self._order_by_first_fact(history)
@@ -82,9 +82,9 @@ class PairIndex:
         # Facts by subject, relation and time, each with the time at which the same fact next occurs.
         again = torch.full_like(elapsed, LAST_STEP)
         again[:-1] = torch.where(series[1:] == series[:-1], elapsed[1:], LAST_STEP)
-        self.by_relation, order = torch.sort(
-            ((subject * self.num_relations + relation) << TIME_BITS) + elapsed, stable=True
-        )
+        # Pairs (s, r) that occur are numbered, so that number and time fit into a key however many could occur.
+        self.pair_key, pair = torch.unique(subject * self.num_relations + relation, return_inverse=True)
+        self.by_relation, order = torch.sort((pair << TIME_BITS) + elapsed, stable=True)
         self.event_by_relation, self.again = order, again[order]
         self.object_by_relation = object[order]
 
@@ -130,7 +130,7 @@ class PairIndex:
     def answers_ever(self, subject: Tensor, relation: Tensor, elapsed: Tensor) -> tuple[Tensor, Tensor]:
         """Return all answers of each (subject, relation, ?) before its own time, each once: row, answer."""
         began, object = self._beginnings
-        group = (subject * self.num_relations + relation) << TIME_BITS
+        group = self._pair(subject, relation) << TIME_BITS
         row, place = spread(torch.searchsorted(began, group), torch.searchsorted(began, group + elapsed))
         return row, object[place]
 
@@ -153,9 +153,39 @@ class PairIndex:
         """The first fact of every series, sorted by subject, relation and time, and its object."""
         group, elapsed = self.series.key >> TIME_BITS, self.series.elapsed
         first = torch.searchsorted(group, torch.arange(len(self.series_subject), device=group.device))
-        pair = self.series_subject * self.num_relations + self.series_relation
+        pair = self._pair(self.series_subject, self.series_relation)
         began, order = torch.sort((pair << TIME_BITS) + elapsed[first], stable=True)
         return began, self.series_object[order]
+
+    def _pair(self, subject: Tensor, relation: Tensor) -> Tensor:
+        """Return the number of each pair (subject, relation); the number after the last if it never occurs."""
+        key = subject * self.num_relations + relation
+        place = torch.searchsorted(self.pair_key, key)
+        if len(self.pair_key) == 0:
+            return place
+        occurs = self.pair_key.index_select(0, place.clamp(max=len(self.pair_key) - 1)) == key
+        return torch.where(occurs, place, len(self.pair_key))
+
+    def objects_before(self, elapsed: int) -> tuple[Tensor, int]:
+        """Return the objects of all facts in order of time, and how many of them are before a time."""
+        objects, when = self._by_time
+        return objects, int(np.searchsorted(when, elapsed))
+
+    @cached_property
+    def _by_time(self) -> tuple[Tensor, np.ndarray]:
+        """The objects of all facts in order of time, and on the CPU their times."""
+        when, order = torch.sort(self.series.elapsed, stable=True)
+        series = self.series.key.index_select(0, order) >> TIME_BITS
+        return self.series_object.index_select(0, series), when.cpu().numpy()
+
+    def last_answers(self, relation: Tensor, answer: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
+        """Return the last event before a time, in ``answers``, of each answer to its relation, and if there is one."""
+        if len(self.answer_key) == 0:
+            return torch.zeros_like(answer), torch.zeros_like(answer, dtype=torch.bool)
+        key = relation * self.num_entities + answer
+        place = torch.searchsorted(self.answer_key, key).clamp(max=len(self.answer_key) - 1)
+        event, began = self.answers.last(place, elapsed)
+        return event, began & (self.answer_key.index_select(0, place) == key)
 
     def answer_features(self, relation: Tensor, answer: Tensor, elapsed: int) -> Tensor:
         """Return the features of each entity as an answer to its relation before a time. (batch, NUM_FEATURES)"""
@@ -172,7 +202,7 @@ class PairIndex:
 
         Searches the latest 2 x ``limit`` facts for the last occurrences of their answers; returns at most ``limit``.
         """
-        group = (subject * self.num_relations + relation) << TIME_BITS
+        group = self._pair(subject, relation) << TIME_BITS
         start, end = torch.searchsorted(self.by_relation, group), torch.searchsorted(self.by_relation, group + elapsed)
         row, place = spread(torch.maximum(start, end - 2 * limit), end)
         last = (self.again.index_select(0, place) >= elapsed).nonzero()[:, 0]

@@ -161,6 +161,24 @@ class Model(nn.Module, ABC):
         """
         return DenseScores(self.score(queries, history))
 
+    def score_candidates(self, queries: Queries, candidates: Tensor, history: History) -> Tensor:
+        """Score some entities as answers to each query, as in benchmarks that give candidates.
+
+        The default looks them up in ``scores``. A model that can score a few entities at a lower cost overrides this.
+
+        Args:
+            queries: As for ``score``.
+            candidates: Entity ids, different within each row. Shape ``(len(queries), candidates)``.
+            history: As for ``score``.
+
+        Returns:
+            Scores in the order of the candidates, of the same shape: those of ``score`` up to a constant for each
+            query, so that ranks among the candidates are the same.
+        """
+        row = torch.arange(len(queries), device=candidates.device)[:, None].expand_as(candidates)
+        found = self.scores(queries, history).at(row.reshape(-1), candidates.reshape(-1))
+        return found.view(candidates.shape)
+
     def logits(self, scores: Tensor) -> Tensor:
         """Convert scores to logits, whose differences are log odds.
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from titer.errors import TiterError
-
 UNREACHED = -torch.inf
 """The score of an entity that the model does not consider as an answer."""
 
@@ -58,11 +56,19 @@ class Scores(ABC):
 
     @abstractmethod
     def position(self, entity: Tensor) -> Tensor:
-        """Return the position of each entity. Any shape."""
+        """Return the position of each entity.
+
+        Args:
+            entity: Entity ids. Any shape.
+        """
 
     @abstractmethod
     def entity(self, position: Tensor) -> Tensor:
-        """Return the entity at each position. Any shape."""
+        """Return the entity at each position.
+
+        Args:
+            position: Positions. Any shape.
+        """
 
     def at(self, row: Tensor, entity: Tensor) -> Tensor:
         """Return the scores of some pairs of query and entity.
@@ -90,21 +96,6 @@ class Scores(ABC):
         whole = torch.cat([block.values for block in self.blocks()], dim=1)
         return whole.index_select(1, self.position(torch.arange(self.num_entities, device=whole.device)))
 
-    def checked(self, name: str) -> "Scores":
-        """Return these scores if all of them can be ranked.
-
-        Args:
-            name: The name of the model, for the error.
-
-        Raises:
-            TiterError: If a score is NaN.
-        """
-        for block in self.blocks():
-            # The maximum of a row is NaN if any entry is, and is faster to compute than a mask of all entries.
-            if block.values.shape[1] and bool(torch.isnan(block.values.amax(dim=1)).any()):
-                raise TiterError(f"{name} returned NaN scores, which cannot be ranked")
-        return self
-
 
 class DenseScores(Scores):
     """The scores of all entities in one tensor, in the order of the vocabulary."""
@@ -123,11 +114,19 @@ class DenseScores(Scores):
         yield ScoreBlock(0, self._values)
 
     def position(self, entity: Tensor) -> Tensor:
-        """Return the entities themselves."""
+        """Return the entities themselves.
+
+        Args:
+            entity: Entity ids. Any shape.
+        """
         return entity
 
     def entity(self, position: Tensor) -> Tensor:
-        """Return the positions themselves."""
+        """Return the positions themselves.
+
+        Args:
+            position: Positions. Any shape.
+        """
         return position
 
     def dense(self) -> Tensor:

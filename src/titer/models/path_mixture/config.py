@@ -55,7 +55,13 @@ class PathMixtureConfig:
     label_smoothing: float = 0.1
     """Share of the target probability that is spread over all entities."""
 
+    # Size of the softmax in training.
+    exact_entities: int = 65_536
+    """Number of known entities up to which the loss in training is exact; with more, candidates are sampled."""
+    sampled_entities: int = 4096
+    """Number of sampled candidates, besides reached and true answers, that all queries of a batch share."""
+
     def __post_init__(self) -> None:
         check_at_least_one(self, "members", "first_edges", "second_edges", "same_edges", "state_edges")
-        check_at_least_one(self, "dim", "relation_dim", "hidden_dim", "rank")
+        check_at_least_one(self, "dim", "relation_dim", "hidden_dim", "rank", "sampled_entities")
         check_partial(self, "dropout", "entity_dropout", "label_smoothing")

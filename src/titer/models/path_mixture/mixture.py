@@ -7,13 +7,14 @@ from torch import Tensor, nn
 
 from titer.models.base import UNREACHED
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.direct import Direct
+from titer.models.path_mixture.direct import Direct, PastFacts
 from titer.models.path_mixture.loss import prior_matrix
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, GroupedPaths, Paths, ThreeHopsSame, TwoHops, TwoHopsSame
 from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.reached import Reached
+from titer.models.path_mixture.reached import Ends, Reached
+from titer.models.path_mixture.sampled import CandidateLogits, Sample, is_listed
 from titer.models.path_mixture.trust import PairInputs, Trust
 
 TINY = 1e-9
@@ -69,6 +70,27 @@ class Weights:
         return self.matrix[:, start:end].clone(memory_format=torch.contiguous_format)
 
 
+@dataclass(frozen=True)
+class Reach:
+    """The paths of a batch and the sums of their weights."""
+
+    reached: Reached
+    facts: PastFacts
+    longer: tuple[Paths | GroupedPaths, ...]
+    weight: Tensor  # (query series,) the weight of each series
+    kinds: list[Tensor]  # the total weight of each kind of path, (reached,) each
+    total: Tensor  # (reached,) of all kinds
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The weights of reached answers and of other listed pairs."""
+
+    reached: Reached
+    parts: PriorParts
+    log_weight: Tensor  # (reached,) log(e^π + e^φ Σ w)
+
+
 class Mixture(nn.Module):
     r"""The weight of an answer: the sum of a prior and the weights of all paths that lead to it.
 
@@ -95,33 +117,101 @@ class Mixture(nn.Module):
 
     def forward(self, batch: QueryBatch, trained: Tensor) -> Weights:
         """Return the weights of all answers to queries of one time step."""
-        parts = self.prior(batch, trained)
-        facts = batch.past_facts
-        longer = tuple(kind(batch) for kind in self.longer)
-        reached = Reached(len(batch), batch.num_entities, [facts.ends, *(paths.ends for paths in longer)])
-        fact_slots = reached.slots[0]
-        weight = (
-            self.direct(batch, facts) if self.direct is not None else torch.zeros_like(facts.query, dtype=torch.float)
-        )
-        direct = torch.zeros(len(reached), device=weight.device)
-        direct = direct.index_add(0, fact_slots.index_select(0, facts.series_end), weight)
-        kinds = [direct]
-        kinds += [paths.total(slots, len(reached)) for paths, slots in zip(longer, reached.slots[1:], strict=True)]
-        total = torch.stack(kinds).sum(dim=0)
-
-        entities, relation = parts.entities, batch.relations.place
+        parts, found = self.prior(batch, trained), self._reach(batch, [])
+        reached, entities = found.reached, parts.entities
         column = entities.row(batch, reached.answer)
         at = reached.row * (entities.num_known + 1) + column
         if isinstance(parts.frequency, Tensor):
-            matrix, prior = prior_matrix(parts.frequency, relation, parts.query, entities.as_answer, at)
-            of_relation = relation.index_select(0, reached.row) * (entities.num_known + 1) + column
+            matrix, prior = prior_matrix(parts.frequency, parts.relation, parts.query, entities.as_answer, at)
+            of_relation = parts.relation.index_select(0, reached.row) * (entities.num_known + 1) + column
             frequency = parts.frequency.view(-1).index_select(0, of_relation)
         else:
             matrix, (prior, frequency) = None, parts.at(reached.row, column)
-        log_total = torch.log(total + TINY)
+        along = self._along(batch, found, parts, prior, frequency)
+        return Weights(parts, matrix, prior, reached.row, column, at, found.total, along, found.longer)
+
+    def sampled(
+        self, batch: QueryBatch, trained: Tensor, answers: Tensor, others: tuple[Tensor, Tensor], sample: Sample
+    ) -> CandidateLogits:
+        """Return the logits of reached answers, true answers and a sample of all other known entities.
+
+        Args:
+            batch: The queries.
+            trained: The mask of entities with facts in training.
+            answers: The true answers. Shape ``(queries,)``.
+            others: Other true answers, as pairs (row, entity).
+            sample: The sampled entities.
+        """
+        queries = torch.arange(len(batch), device=answers.device)
+        listed = self.listed(batch, trained, [Ends(queries, answers), Ends(*others)], sample.entity)
+        reached, parts, entities = listed.reached, listed.parts, listed.parts.entities
+        relations, size = batch.relations.values, len(sample.entity)
+        each = sample.entity.repeat(len(relations))
+        of_sample = self.prior.frequency.of_pairs(batch, relations.repeat_interleave(size), each, entities)
+        of_sample = of_sample.view(len(relations), size).index_select(0, parts.relation)
+        of_sample = of_sample + parts.query @ entities.as_answer.index_select(0, entities.row(batch, sample.entity)).T
+        activity = self.prior.frequency.activity(entities.activity[-1:])
+        of_rest = self.prior.frequency.never(batch.relation)[:, 0]
+        of_rest = of_rest + (self.prior.frequency.activity_of(batch.relation) @ activity.T)[:, 0]
+        unknown = (entities.row(batch, reached.answer) == entities.num_known).float()
+        num_known = batch.pair_index.num_known(batch.elapsed)
+        return CandidateLogits(
+            row=reached.row,
+            pairs=listed.log_weight,
+            excluded=reached.slots[-1].long(),
+            answer=reached.slots[-2].long(),
+            sample=of_sample,
+            is_listed=is_listed(sample.entity, len(batch), reached.row, reached.answer, batch.num_entities),
+            log_count=sample.log_count,
+            rest=of_rest,
+            num_rest=batch.num_entities - num_known - torch.zeros_like(of_rest).index_add_(0, reached.row, unknown),
+            num_entities=batch.num_entities,
+        )
+
+    def listed(self, batch: QueryBatch, trained: Tensor, ends: list[Ends], more: Tensor) -> Listed:
+        """Return the weights of reached answers and of other listed pairs, without looking at any other entity.
+
+        Args:
+            batch: The queries.
+            trained: The mask of entities with facts in training.
+            ends: Pairs of query and answer to list besides the reached.
+            more: Further entities whose states to compute. Shape ``(entities,)``.
+        """
+        found, index = self._reach(batch, ends), batch.pair_index
+        reached = found.reached
+        seen = torch.zeros(batch.num_entities, dtype=torch.bool, device=more.device)
+        for entity in (reached.answer, batch.subject, more):
+            seen.index_fill_(0, entity, True)
+        entity = seen.nonzero()[:, 0]
+        known = index.rank.index_select(0, entity) < index.num_known(batch.elapsed)
+        parts = self.prior.of_some(batch, trained, entity[known])
+        relation = batch.relation.index_select(0, reached.row)
+        frequency = self.prior.frequency.of_pairs(batch, relation, reached.answer, parts.entities)
+        answer = parts.entities.as_answer.index_select(0, parts.entities.row(batch, reached.answer))
+        prior = frequency + (parts.query.index_select(0, reached.row) * answer).sum(dim=1)
+        along = self._along(batch, found, parts, prior, frequency)
+        return Listed(reached, parts, torch.logaddexp(prior, along))
+
+    def _reach(self, batch: QueryBatch, more: list[Ends]) -> Reach:
+        """Return the weights of all paths, summed by reached answer; ``more`` are pairs to list besides them."""
+        facts, longer = batch.past_facts, tuple(kind(batch) for kind in self.longer)
+        reached = Reached(len(batch), batch.num_entities, [facts.ends, *(paths.ends for paths in longer), *more])
+        weight = torch.zeros(len(facts.query), device=facts.query.device)
+        if self.direct is not None:
+            weight = self.direct(batch, facts)
+        direct = torch.zeros(len(reached), device=weight.device)
+        direct = direct.index_add(0, reached.slots[0].index_select(0, facts.series_end), weight)
+        slots = reached.slots[1 : len(longer) + 1]
+        kinds = [direct, *(paths.total(slot, len(reached)) for paths, slot in zip(longer, slots, strict=True))]
+        return Reach(reached, facts, longer, weight, kinds, torch.stack(kinds).sum(dim=0))
+
+    def _along(self, batch: QueryBatch, found: Reach, parts: PriorParts, prior: Tensor, frequency: Tensor) -> Tensor:
+        """Return the logarithm of the weight along paths to each reached answer; -inf without paths. (reached,)"""
+        log_total = torch.log(found.total + TINY)
         if self.trust is not None:
-            inputs = PairInputs(kinds, prior, frequency, entities.activity[:, 3].index_select(0, column))
-            known = (facts, fact_slots, weight, parts.subject_activity)
-            log_total = log_total + self.trust(batch, reached, inputs, *known)
-        along = torch.where(total > 0, log_total.clamp(max=MAX_LOG_WEIGHT), UNREACHED)
-        return Weights(parts, matrix, prior, reached.row, column, at, total, along, longer)
+            column = parts.entities.row(batch, found.reached.answer)
+            activity = parts.entities.activity[:, 3].index_select(0, column)
+            inputs = PairInputs(found.kinds, prior, frequency, activity)
+            known = (found.facts, found.reached.slots[0], found.weight, parts.subject_activity)
+            log_total = log_total + self.trust(batch, found.reached, inputs, *known)
+        return torch.where(found.total > 0, log_total.clamp(max=MAX_LOG_WEIGHT), UNREACHED)

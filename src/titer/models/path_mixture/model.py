@@ -12,7 +12,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import StepResult
+from titer.models.base import UNREACHED, StepResult
 from titer.models.common.other_answers import OtherAnswers
 from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
@@ -23,6 +23,8 @@ from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.paths import Paths
 from titer.models.path_mixture.prior import EntityStates
 from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.reached import Ends
+from titer.models.path_mixture.sampled import Sample, sampled_cross_entropy
 from titer.models.path_mixture.scores import MixtureScores
 from titer.models.registry import register
 from titer.models.scores import Scores
@@ -102,11 +104,30 @@ class PathMixture(TracksTrainedEntities):
         """Return the mean cross-entropy of the answers, summed over the members."""
         loss = answers.new_zeros((), dtype=torch.float32)
         for rows, batch in self._by_time(queries, history):
-            for member in self._weights(batch):
-                targets = self._targets(member.entities, batch, queries[rows], answers[rows])
-                assert member.matrix is not None
-                loss = loss + cross_entropy(member.matrix, member.at, member.along, targets).sum()
+            exact = history.pair_index.num_known(batch.elapsed) <= self.config.exact_entities
+            losses = self._losses if exact else self._sampled_losses
+            loss = loss + losses(batch, queries[rows], answers[rows])
         return StepResult(loss / len(queries))
+
+    def _losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
+        """Return the sum of the losses of queries of one time step, over all members."""
+        loss = answers.new_zeros((), dtype=torch.float32)
+        for member in self._weights(batch):
+            targets = self._targets(member.entities, batch, queries, answers)
+            assert member.matrix is not None
+            loss = loss + cross_entropy(member.matrix, member.at, member.along, targets).sum()
+        return loss
+
+    def _sampled_losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
+        """Return an estimate of ``_losses`` from a sample of the candidates."""
+        loss = answers.new_zeros((), dtype=torch.float32)
+        others = self._others(queries, answers)
+        sample = Sample.draw(batch, self.config.sampled_entities)
+        for mixture in self.mixtures:
+            assert isinstance(mixture, Mixture)
+            candidates = mixture.sampled(batch, self.trained, answers, others, sample)
+            loss = loss + sampled_cross_entropy(candidates, self.config.label_smoothing).sum()
+        return loss
 
     def _targets(self, entities: EntityStates, batch: QueryBatch, queries: Queries, answers: Tensor) -> Targets:
         """Return the positions of the true answers, and of the other true answers that the loss excludes."""
@@ -131,6 +152,34 @@ class PathMixture(TracksTrainedEntities):
         """Return log P of every entity."""
         groups = [(rows, batch, self._weights(batch)) for rows, batch in self._by_time(queries, history)]
         return MixtureScores(len(queries), groups, history, self.vocabulary.num_entities)
+
+    def score_candidates(self, queries: Queries, candidates: Tensor, history: History) -> Tensor:
+        """Return log P of some entities, given that the answer is one of them. (queries, candidates)
+
+        No other entity is looked at, so the cost does not depend on the number of entities. With several members, each
+        is normalised over the candidates.
+        """
+        scores = torch.empty(candidates.shape, device=candidates.device)
+        for rows, batch in self._by_time(queries, history):
+            scores[rows] = self._of_candidates(batch, candidates[rows])
+        return scores
+
+    def _of_candidates(self, batch: QueryBatch, candidates: Tensor) -> Tensor:
+        """Return log P of the candidates of queries of one time step. (queries, candidates)"""
+        row = torch.arange(len(batch), device=candidates.device).repeat_interleave(candidates.shape[1])
+        ends = Ends(row, candidates.reshape(-1))
+        # Entities added after training are no answers before their first fact.
+        index = batch.pair_index
+        unknown = index.rank.index_select(0, ends.answer) >= index.num_known(batch.elapsed)
+        excluded = (unknown & (ends.answer >= self.vocabulary.num_entities)).view(candidates.shape)
+        members: list[Tensor] = []
+        for mixture in self.mixtures:
+            assert isinstance(mixture, Mixture)
+            listed = mixture.listed(batch, self.trained, [ends], candidates.new_empty(0))
+            each = listed.log_weight.index_select(0, listed.reached.slots[-1]).view(candidates.shape)
+            each = each.masked_fill(excluded, UNREACHED).log_softmax(dim=1)
+            members.append(each.masked_fill(excluded, UNREACHED))  # not NaN if no candidate is an answer
+        return torch.logsumexp(torch.stack(members), dim=0) - math.log(len(members))
 
     def _weights(self, batch: QueryBatch) -> list[Weights]:
         """Return the weights of each member."""

@@ -34,9 +34,12 @@ class EntityStates:
     state: Tensor  # (known + 1, dim) h
     as_answer: Tensor  # (known + 1, dim) e + V h
     frequency: "KeptFrequency | None" = None  # not in training, where weights change at every step
+    row_of: Tensor | None = None  # (entities,) the row of each entity, if only some known entities have one
 
     def row(self, batch: QueryBatch, entity: Tensor) -> Tensor:
         """Return the row of each entity. (entities,)"""
+        if self.row_of is not None:
+            return self.row_of.index_select(0, entity)
         return batch.pair_index.rank.index_select(0, entity).clamp(max=self.num_known)
 
 
@@ -100,6 +103,22 @@ class Prior(nn.Module):
         frequency = self._frequency(batch, entities) if keep_whole else FrequencyBlocks(self.frequency, batch, entities)
         query = subject_activity[:, :0] if self.fit is None else self.fit(batch, subject_activity, entities)
         return PriorParts(entities, batch.relations.place, frequency, query, subject_activity)
+
+    def of_some(self, batch: QueryBatch, trained: Tensor, known: Tensor) -> PriorParts:
+        """Return the parts of π for some of the known entities, without the frequency. Used in training."""
+        activity, _ = features_of(batch.pair_index.activity, known, batch.elapsed)
+        activity = torch.cat([activity, no_features(activity.device)[None]])
+        row_of = torch.full((batch.num_entities,), len(known), device=known.device)
+        row_of[known] = torch.arange(len(known), device=known.device)
+        nothing = activity[:, :0]
+        tables = (nothing, nothing, nothing)
+        if self.fit is not None:
+            tables = self.fit.describe_some(batch, known, trained)
+        entities = EntityStates(len(known), activity, *tables, row_of=row_of)
+        inverse = batch.history.vocabulary.inverse(batch.relation)
+        subject_activity = batch.pair_index.answer_features(inverse, batch.subject, batch.elapsed)
+        query = subject_activity[:, :0] if self.fit is None else self.fit(batch, subject_activity, entities)
+        return PriorParts(entities, batch.relations.place, activity[:0], query, subject_activity)
 
     def _entities(self, batch: QueryBatch, trained: Tensor) -> EntityStates:
         """Return the states of all entities; outside of training, they are computed once for a time step."""
@@ -174,6 +193,17 @@ class Frequency(nn.Module):
         instead = self.instead(batch, relation, entities, row, answer, event)
         return frequency.view(-1).index_add(0, row * len(activity) + answer, instead).view(frequency.shape)
 
+    def of_pairs(self, batch: QueryBatch, relation: Tensor, answer: Tensor, entities: EntityStates) -> Tensor:
+        """Return the weights of some answers to their relations. (pairs,)"""
+        row = entities.row(batch, answer)
+        activity = self.activity(entities.activity).index_select(0, row)
+        found = self.never(relation)[:, 0] + (self.activity_of(relation) * activity).sum(dim=1)
+        event, occurred = batch.pair_index.last_answers(relation, answer, batch.elapsed)
+        pair = occurred.nonzero()[:, 0]
+        relation, row, event = (column.index_select(0, pair) for column in (relation, row, event))
+        place = torch.arange(len(pair), device=pair.device)
+        return found.index_add(0, pair, self.instead(batch, relation, entities, place, row, event))
+
     def instead(
         self, batch: QueryBatch, relation: Tensor, entities: EntityStates, row: Tensor, answer: Tensor, event: Tensor
     ) -> Tensor:
@@ -235,6 +265,22 @@ class Fit(nn.Module):
             functional.pad(self.dropout(as_answer), one_more),
         )
 
+    def describe_some(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same as ``describe`` for some of the known entities."""
+        edges = batch.latest(known, self.state_edges)
+        seen = torch.zeros(batch.num_entities + 1, dtype=torch.bool, device=known.device)
+        seen.index_fill_(0, edges.object.view(-1), True).index_fill_(0, known, False)
+        # Their neighbours follow; they need embeddings, but no states.
+        listed = torch.cat([known, seen[:-1].nonzero()[:, 0]])
+        row_of = torch.zeros(batch.num_entities, dtype=torch.int64, device=known.device)
+        row_of[listed] = torch.arange(len(listed), device=known.device)
+        embedding = self._embeddings(batch, listed, trained)
+        state = self._states(batch, known, embedding, row_of)
+        embedding = embedding[: len(known)]
+        as_answer = self.dropout(embedding + self.answer_state(state))
+        embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
+        return embedding, state, as_answer
+
     def update(
         self, batch: QueryBatch, known: Tensor, trained: Tensor, time: int, earlier: EntityStates
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -283,14 +329,18 @@ class Fit(nn.Module):
         own = self.entity.weight.index_select(0, place) * usable[:, None]
         return own if self.names is None else own + self.names(batch.history.vocabulary, known)
 
-    def _states(self, batch: QueryBatch, entities: Tensor, embedding: Tensor) -> Tensor:
-        """Return the states of some entities, from the means of their latest edges. (entities, dim)"""
+    def _states(self, batch: QueryBatch, entities: Tensor, embedding: Tensor, row_of: Tensor | None = None) -> Tensor:
+        """Return the states of some entities, from the means of their latest edges. (entities, dim)
+
+        ``row_of`` is the row of each entity in ``embedding``; by default its rank.
+        """
+        row_of = batch.pair_index.rank if row_of is None else row_of
         edges = batch.latest(entities, self.state_edges)
         count = edges.mask.sum(dim=1)
         place = edges.mask.view(-1).nonzero()[:, 0]
         neighbour, relation = (column.view(-1).index_select(0, place) for column in (edges.object, edges.relation))
-        # Every neighbour has a past fact too, so its row is its rank. Relations have the rows after the entities.
-        terms = torch.stack([batch.pair_index.rank.index_select(0, neighbour), relation + len(embedding)], dim=1)
+        # Every neighbour has a past fact too. Relations have the rows after the entities.
+        terms = torch.stack([row_of.index_select(0, neighbour), relation + len(embedding)], dim=1)
         share = (1 / count).index_select(0, place // self.state_edges).repeat_interleave(2)
         table = torch.cat([embedding, self.relation.weight])
         mean = sum_rows(table, terms.view(-1), 2 * (count.cumsum(0) - count), share)
