@@ -94,10 +94,10 @@ class Informed(PathMixture):
         loss = answers.new_zeros((), dtype=torch.float32)
         for rows, batch in self._by_time(queries, history):
             for member in self._weights(batch):
-                loss = loss + self._losses(self._informed(batch, member), queries[rows], answers[rows]).sum()
+                loss = loss + self._cross_entropy(self._informed(batch, member), queries[rows], answers[rows]).sum()
         return titer.StepResult(loss / len(queries))
 
-    def _losses(self, log_weight: Tensor, queries: titer.Queries, answers: Tensor) -> Tensor:
+    def _cross_entropy(self, log_weight: Tensor, queries: titer.Queries, answers: Tensor) -> Tensor:
         """Return the cross-entropy with smoothed labels, with other true answers excluded. (queries,)"""
         excluded = log_weight.new_tensor(-torch.inf)
         log_probability = log_weight.index_put(self._others(queries, answers), excluded).log_softmax(dim=1)
