@@ -42,7 +42,7 @@ class StepForecast:
 
 
 @dataclass(frozen=True)
-class ReliabilityBin:
+class EventBin:
     """Forecasts with similar probabilities."""
 
     forecasts: int
@@ -83,7 +83,7 @@ class EventMetrics:
     """Sum of the probabilities of the facts that occurred before."""
     events_repeated: int
     """The number of events that had occurred before."""
-    reliability: list[ReliabilityBin] = field(default_factory=list[ReliabilityBin])
+    reliability: list[EventBin] = field(default_factory=list[EventBin])
     """Forecasts in bins of equal width by probability, without empty bins."""
 
     @property
@@ -156,12 +156,12 @@ def average_precision(happened: Tensor, num_events: int) -> float:
     return float((precision * happened).sum()) / max(num_events, 1)
 
 
-def reliability(probability: Tensor, happened: Tensor) -> list[ReliabilityBin]:
+def reliability(probability: Tensor, happened: Tensor) -> list[EventBin]:
     """Return forecasts in bins of equal width by probability, without empty bins."""
     place = (probability * NUM_BINS).long().clamp(max=NUM_BINS - 1)
     groups = [place == number for number in range(NUM_BINS)]
     return [
-        ReliabilityBin(int(g.sum()), float(probability[g].double().mean()), float(happened[g].double().mean()))
+        EventBin(int(g.sum()), float(probability[g].double().mean()), float(happened[g].double().mean()))
         for g in groups
         if bool(g.any())
     ]
