@@ -48,7 +48,7 @@ class GroupState:
         return torch.cat([self.counts / most.clamp(min=1), (self.number / elapsed.clamp(min=1))[:, None]], dim=1)
 
     def features(self, elapsed: Tensor) -> Tensor:
-        """Return the logarithms of rates, of their mean, of the number of facts and of the age. (groups, NUM_FEATURES)"""
+        """Return the logarithms of rates, of their mean, of the number and of the age. (groups, NUM_FEATURES)"""
         rates = self.rates(elapsed)
         columns = [
             torch.log(rates + MIN_RATE),
