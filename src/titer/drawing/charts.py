@@ -171,8 +171,20 @@ def _svg_style() -> str:
     return "\n" + "\n".join(lines) + "\n"
 
 
-def reliability(bins: Sequence[ReliabilityBin]) -> Element:
-    """Return a reliability diagram: the accuracy of top answers by probability; on the diagonal they are equal."""
+def reliability(
+    bins: Sequence[ReliabilityBin],
+    title: str = "Accuracy of top answers by probability",
+    labels: tuple[str, str] = ("probability of the top answer", "accuracy"),
+    what: tuple[str, str] = ("queries", "right"),
+) -> Element:
+    """Return a reliability diagram: the accuracy of top answers by probability; on the diagonal they are equal.
+
+    Args:
+        bins: The bins, at least one.
+        title: The caption of the figure.
+        labels: The labels of the two axes.
+        what: What a bin consists of, and what the vertical axis is the share of, for the tooltips.
+    """
     height = HEIGHT + 120
     frame = _Frame((0, 1), (0, 1), MARGIN, height - MARGIN)
     shares = [number / 5 for number in range(6)]
@@ -181,12 +193,12 @@ def reliability(bins: Sequence[ReliabilityBin]) -> Element:
     most = max(one.queries for one in bins)
     for one in bins:
         x, y = frame.place(one.confidence, one.accuracy)
-        words = f"{one.queries:,} queries, probability {one.confidence:.0%}, {one.accuracy:.0%} right"
+        words = f"{one.queries:,} {what[0]}, probability {one.confidence:.0%}, {one.accuracy:.0%} {what[1]}"
         radius = 3 + 9 * (one.queries / most) ** 0.5
         parts.append(el("circle", el("title", words), cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.1f}", class_="mark"))
-    parts.append(_text(MARGIN, MARGIN - 16, "accuracy", "start"))
-    parts.append(_text(WIDTH / 2, height - 6, "probability of the top answer", "middle"))
-    return _picture("Accuracy of top answers by probability", *parts, height=height)
+    parts.append(_text(MARGIN, MARGIN - 16, labels[1], "start"))
+    parts.append(_text(WIDTH / 2, height - 6, labels[0], "middle"))
+    return _picture(title, *parts, height=height)
 
 
 @dataclass(frozen=True)

@@ -27,5 +27,5 @@ class EventConfig:
     """Directed pairs (entity, relation) per forecast whose answers the model scores."""
     new_per_query: int = 20
     """Facts that never occurred before, kept for each of these pairs."""
-    calibration_steps: int = 12
-    """Validation steps that the calibration uses at each horizon."""
+    calibration_steps: int = 26
+    """Validation steps from which forecasts are made to fit the calibration."""

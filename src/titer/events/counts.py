@@ -10,7 +10,7 @@ from titer.graph.decayed_counts import HORIZONS, DecayedCounts, decay
 
 NUM_RATES = len(HORIZONS) + 1
 """Rates of a group: one for each horizon of the decay, and that over all time."""
-NUM_FEATURES = NUM_RATES + 2
+NUM_FEATURES = NUM_RATES + 3
 NEVER = 1000
 """Age, in time steps, of the last fact of a group without facts."""
 MIN_RATE = 1e-3
@@ -48,9 +48,11 @@ class GroupState:
         return torch.cat([self.counts / most.clamp(min=1), (self.number / elapsed.clamp(min=1))[:, None]], dim=1)
 
     def features(self, elapsed: Tensor) -> Tensor:
-        """Return the logarithms of the rates, of the number of facts and of the age. (groups, NUM_FEATURES)"""
+        """Return the logarithms of rates, of their mean, of the number and of the age. (groups, NUM_FEATURES)"""
+        rates = self.rates(elapsed)
         columns = [
-            torch.log(self.rates(elapsed) + MIN_RATE),
+            torch.log(rates + MIN_RATE),
+            torch.log(rates[:, 1:].mean(dim=1, keepdim=True) + MIN_RATE),
             torch.log1p(self.number)[:, None],
             torch.log(self.age.clamp(min=1).float())[:, None],
         ]

@@ -1,5 +1,6 @@
 """Choose the calibration of event forecasts on the validation split."""
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from titer.events.calibration import (
     HORIZONS,
     MIN_SLOPE,
+    Calibration,
     default_new,
     default_repeated,
     default_window,
@@ -16,7 +18,7 @@ from titer.events.calibration import (
     repeated_inputs,
     window_inputs,
 )
-from titer.events.index import EventIndex
+from titer.events.index import EventIndex, Triples
 from titer.events.origin import Origin, is_forward, log_intensities
 from titer.graph.history import History
 from titer.models.base import Model
@@ -24,51 +26,84 @@ from titer.models.base import Model
 if TYPE_CHECKING:
     from titer.events.model import EventModel
 
+MIN_ORIGINS = 5
+"""Forecasts that a horizon is fitted on at least, if there are as many steps."""
+MAX_WINDOWS = 6
+"""Windows that the map of windows is fitted on."""
+
 
 def fit_calibration(events: "EventModel", model: Model, history: History, steps: range) -> None:
-    """Fit the calibration at each horizon, with forecasts of validation steps from as many steps before."""
+    """Fit the calibration at each horizon, on forecasts of validation steps."""
     index = events.indexed(history).index
     calibration = events.calibration
-    first = index.first_time + 1
+    collected = {ahead: _Collected() for ahead in HORIZONS}
+    for origin, horizons in sorted(_origins(steps, index.first_time + 1, events.config.calibration_steps).items()):
+        prepared = events.origin(model, history, origin)
+        for ahead in horizons:
+            collected[ahead].add(events, index, prepared, ahead)
     for place, ahead in enumerate(HORIZONS):
-        targets = [step for step in _evenly(steps, events.config.calibration_steps) if step - ahead + 1 >= first]
-        if not targets:  # as good as the horizon before
+        if collected[ahead].repeated:
+            collected[ahead].fit(calibration, place)
+        elif place:  # as good as the horizon before
             for values in (calibration.repeated, calibration.new, calibration.unlisted):
                 values[place] = values[place - 1]
-            continue
-        _fit_step(events, model, history, index, targets, place, ahead)
-        begins = _evenly(steps[: max(len(steps) - ahead + 1, 0)], events.config.calibration_steps // 2)
-        if ahead > 1 and len(begins) >= 2:
-            _fit_window(events, model, history, index, begins, place, ahead)
-        elif ahead > 1:
+    for place, length in enumerate(HORIZONS[1:], start=1):
+        begins = _evenly(steps[: max(len(steps) - length + 1, 0)], MAX_WINDOWS)
+        if len(begins) >= 2:
+            _fit_window(events, model, history, index, begins, place, length)
+        else:
             calibration.window[place] = calibration.window[place - 1]
 
 
-def _fit_step(
-    events: "EventModel", model: Model, history: History, index: EventIndex, targets: list[int], place: int, ahead: int
-) -> None:
-    """Fit the combination at a number of steps ahead."""
-    repeated, new = list[tuple[Tensor, Tensor]](), list[tuple[Tensor, Tensor]]()
-    novel, happened_new = 0.0, 0
-    for step in targets:
-        origin = events.origin(model, history, step - ahead + 1)
-        target = step - index.first_time
-        with torch.inference_mode():
-            base = _base(events, index, origin, ahead)
-            estimates = origin.estimates
-            inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
-            happened = index.occurs(index.find(origin.repeated), torch.full_like(origin.repeated.subject, target))
-            repeated.append((inputs, happened))
-            estimates = origin.new_estimates
-            inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
-            happened = index.occurs(index.find(origin.new), torch.full_like(origin.new.subject, target))
-            new.append((inputs, happened))
-            novel += float(origin.novelty[is_forward(index, origin)].sum())
-            happened_new += int((index.began[index.facts_at(target)] >= origin.elapsed).sum())
-    calibration = events.calibration
-    calibration.repeated[place] = fit_linear(*_joined(repeated), default_repeated())
-    calibration.new[place] = fit_linear(*_joined(new), default_new())
-    calibration.unlisted[place] = happened_new / novel if novel else 1.0
+def _origins(steps: range, first: int, number: int) -> dict[int, list[int]]:
+    """Return the first steps of forecasts, each with the steps ahead at which a validation step follows.
+
+    An origin serves all horizons that end within the validation split. Where too few do, others begin before it.
+    """
+    origins: dict[int, list[int]] = {}
+    for ahead in HORIZONS:
+        chosen = [step for step in _evenly(steps, number) if step + ahead - 1 <= steps[-1]]
+        if len(chosen) < MIN_ORIGINS:
+            chosen = [step - ahead + 1 for step in _evenly(steps, MIN_ORIGINS)]
+        for origin in chosen:
+            if origin >= first:
+                origins.setdefault(origin, []).append(ahead)
+    return origins
+
+
+@dataclass
+class _Collected:
+    """What the combination at one horizon is fitted on."""
+
+    repeated: list[tuple[Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor]])
+    new: list[tuple[Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor]])
+    expected_new: float = 0.0
+    happened_new: int = 0
+
+    @torch.inference_mode()
+    def add(self, events: "EventModel", index: EventIndex, origin: Origin, ahead: int) -> None:
+        """Add the forecasts from one origin."""
+        target = origin.elapsed + ahead - 1
+        estimates = origin.estimates
+        networks = events.intensity_networks
+        base = log_intensities(networks, index, origin.repeated, origin.codes, origin.fact, origin.elapsed, ahead)
+        inputs = repeated_inputs(base[:, 0], estimates.forward, estimates.backward, estimates.known)
+        self.repeated.append((inputs, _happens(index, origin.repeated, target)))
+        estimates = origin.new_estimates
+        inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
+        self.new.append((inputs, _happens(index, origin.new, target)))
+        self.expected_new += float(origin.novelty[is_forward(index, origin)].sum())
+        self.happened_new += int((index.began[index.facts_at(target)] >= origin.elapsed).sum())
+
+    def fit(self, calibration: Calibration, place: int) -> None:
+        """Fit the combination."""
+        calibration.repeated[place] = fit_linear(*_joined(self.repeated), default_repeated())
+        calibration.new[place] = fit_linear(*_joined(self.new), default_new())
+        calibration.unlisted[place] = self.happened_new / self.expected_new if self.expected_new else 1.0
+
+
+def _happens(index: EventIndex, triples: Triples, target: int) -> Tensor:
+    return index.occurs(index.find(triples), torch.full_like(triples.subject, target))
 
 
 def _fit_window(
@@ -89,11 +124,6 @@ def _fit_window(
     found[1] = found[1].clamp(min=MIN_SLOPE)
     found[2] = torch.maximum(found[2], MIN_SLOPE - found[1])
     events.calibration.window[place] = found
-
-
-def _base(events: "EventModel", index: EventIndex, origin: Origin, ahead: int) -> Tensor:
-    networks = events.intensity_networks
-    return log_intensities(networks, index, origin.repeated, origin.codes, origin.fact, origin.elapsed, ahead)[:, 0]
 
 
 def _joined(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
