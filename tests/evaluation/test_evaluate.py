@@ -173,7 +173,7 @@ def test_an_empty_split_and_an_unknown_convention_are_errors(dataset: Dataset):
     empty = Dataset("empty", dataset.vocabulary, dataset.axis, dataset.train, dataset.valid, Facts.empty())
     with pytest.raises(DataError, match="empty"):
         evaluate(Spy(dataset.vocabulary, dataset.axis), empty, "test")
-    with pytest.raises(TiterError, match="unknown convention 'optimistic'; use one of realistic, paper"):
+    with pytest.raises(TiterError, match="unknown convention 'optimistic'; choose from realistic, paper"):
         convention("optimistic")
 
 
