@@ -58,6 +58,10 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/v1/model", {}),
     ("GET", "/v1/entities", {"params": {"q": "al"}}),
     ("GET", "/v1/relations", {"params": {"q": "al", "limit": 3}}),
+    ("GET", "/v1/names", {"params": {"kind": "entity", "q": "al"}}),
+    ("GET", "/v1/entity", {"params": {"name": "Aldoria"}}),
+    ("GET", "/v1/relation", {"params": {"name": "hold talks with"}}),
+    ("GET", "/v1/overview", {}),
     ("POST", "/v1/forecast", {"json": {**TALKS, "explain": 2}}),
     (
         "POST",
