@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from pydantic import BaseModel, Field
@@ -124,7 +125,7 @@ class KnownFacts:
             ],
         )
 
-    def _profile(self, name: str, elapsed: Tensor, axis: TimeAxis) -> dict[str, object]:
+    def _profile(self, name: str, elapsed: Tensor, axis: TimeAxis) -> dict[str, Any]:
         origin, all_elapsed = self.history.first_time, self.columns[3]
         span = int(all_elapsed.max()) + 1 if len(all_elapsed) else 1
         steps = -(-span // MAX_BARS)

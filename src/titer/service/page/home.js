@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { complete } from "./completion.js";
-import { $, el } from "./elements.js";
+import { $, capital, el } from "./elements.js";
 import { eventList } from "./events.js";
 import { factsByDate } from "./facts.js";
 import { address, navigate, parameter } from "./navigation.js";
@@ -54,8 +54,6 @@ function fillWindows(windows, chosen) {
   $("within").replaceChildren(...[...windows, ...other].map(({ steps: value, words }) => el("option", { value }, words)));
   $("within").value = chosen;
 }
-
-const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
 function apply(event) {
   event.preventDefault();

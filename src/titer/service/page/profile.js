@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { timelineChart } from "./charts.js";
-import { $, count, el } from "./elements.js";
+import { $, capital, count, el } from "./elements.js";
 import { eventList } from "./events.js";
 import { countedNames, entityLink, factsByDate, pairLine, relationLink } from "./facts.js";
 import { address, parameter } from "./navigation.js";
@@ -40,7 +40,7 @@ export async function show(isCurrent) {
     place.replaceChildren(eventList(forecast), el("p", {}, el("a", {
       href: address("/", { [kind]: past.name }),
     }, `All likely events with ${past.name}`)));
-    $("profile").querySelector(".window").textContent = `In ${forecast.window}.`;
+    $("profile").querySelector(".window").textContent = capital(forecast.window);
   }
 }
 
@@ -48,7 +48,7 @@ function intro({ facts, first, last, each, timeline, name }) {
   const words = facts ? `${count(facts, "fact")}, the first on ${first}, the last on ${last}.` : "No known fact.";
   return [el("p", { class: "lead" }, words),
     ...(facts ? [section("Timeline", timelineChart(timeline, `Facts with ${name} over time`),
-      el("p", { class: "note" }, `Facts in every ${each}.`))] : [])];
+      el("p", { class: "note" }, `Number of facts; each bar is ${each}.`))] : [])];
 }
 
 const waiting = () => el("div", {}, el("p", { class: "loading" }, "Forecastingâ€¦"));
@@ -56,8 +56,8 @@ const waiting = () => el("div", {}, el("p", { class: "loading" }, "Forecastingâ€
 function entityPage(past, facts) {
   const does = waiting(), receives = waiting();
   $("profile").replaceChildren(...intro(past),
-    el("p", { class: "note window" }),
-    el("div", { class: "halves" }, section(`What ${past.name} may do`, does), section(`What may be done to ${past.name}`, receives)),
+    section("Likely next", el("p", { class: "note window" }), el("div", { class: "halves" },
+      el("section", {}, el("h3", {}, `By ${past.name}`), does), el("section", {}, el("h3", {}, `To ${past.name}`), receives))),
     el("div", { class: "thirds" }, section("Usual partners", entityNames(past.partners)),
       section("Does", relationNames(past.does)), section("Receives", relationNames(past.receives))),
     section("Lately", factsByDate(facts)));
@@ -66,7 +66,7 @@ function entityPage(past, facts) {
 
 function relationPage(past, facts) {
   const next = waiting();
-  $("profile").replaceChildren(...intro(past), el("p", { class: "note window" }), section("What may happen", next),
+  $("profile").replaceChildren(...intro(past), section("Likely next", el("p", { class: "note window" }), next),
     el("div", { class: "thirds" }, section("Subjects", entityNames(past.subjects)),
       section("Objects", entityNames(past.objects)), section("Pairs", countedNames(past.pairs, pairLine))),
     section("Lately", factsByDate(facts)));
