@@ -79,6 +79,8 @@ def test_partners_and_relations_are_reached_by_clicking_and_left_by_the_back_but
     name = partner.inner_text()
     partner.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    assert page.evaluate("scrollY") == 0
     page.locator("section", has=page.get_by_role("heading", name="Does", exact=True)).locator("a").first.click()
     expect(page.get_by_role("heading", name="Pairs")).to_be_visible()
     page.go_back()
@@ -218,3 +220,11 @@ def test_an_entity_is_found_with_the_keyboard_alone(page: Page, service: Service
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Aldoria")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_the_past_of_an_entity_is_shown_when_the_forecast_fails(page: Page, service: Service):
+    problem = {"error": {"code": "too_slow", "message": "the request took more than 30 seconds"}}
+    page.route("**/v1/events?**", lambda route: route.fulfill(status=503, json=problem))
+    show(page, service, "entity")
+    expect(page.locator(".halves .bad")).to_have_text(["the request took more than 30 seconds"] * 2)
+    expect(page.get_by_role("heading", name="Usual partners")).to_be_visible()

@@ -38,7 +38,8 @@ export async function show(isCurrent) {
   fillWindows(windows, steps);
   // Known facts need no forecast, so they are shown first.
   call(address("/v1/past-events", { entity, relation, limit: String(LATELY) })).then(
-    ({ facts }) => isCurrent() && $("lately").replaceChildren(factsByDate(facts)), () => {});
+    ({ facts }) => isCurrent() && $("lately").replaceChildren(factsByDate(facts)),
+    (error) => isCurrent() && $("lately").replaceChildren(el("p", { class: "bad" }, error.message)));
   const forecast = await call(address("/v1/events", { entity, relation, within: steps, sort, top: String(TOP) }));
   if (!isCurrent()) return;
   $("likely-title").textContent = sort === "lift" ? "Most unusual events" : "Most likely events";
@@ -57,11 +58,12 @@ function fillWindows(windows, chosen) {
 
 function apply(event) {
   event.preventDefault();
-  navigate(address("/", {
+  const next = address("/", {
     entity: $("who").value.trim(), relation: $("what").value.trim(),
     within: $("within").value === usual ? "" : $("within").value,
     sort: $("sort").value === "lift" ? "lift" : "",
-  }));
+  });
+  if (next !== location.pathname + location.search) navigate(next); // a browser may send both events for one change
 }
 
 complete("who", "whos", "entity");

@@ -11,7 +11,7 @@ import * as question from "./question.js";
 const VIEWS = { "/": home, "/entity": profile, "/relation": profile, "/question": question };
 const PLACES = new Map([[home, "home"], [profile, "profile"], [question, "asking"]]);
 let latest = 0; // only the latest request may write to the page
-let before = null; // the view on the page
+let before = null; // the place on the page: a view, and of which entity or relation
 
 // Links to questions of earlier versions had no path.
 function moveOldLink() {
@@ -29,10 +29,13 @@ async function show() {
     const here = link.dataset.view === (view === question ? "question" : view === home ? "home" : "");
     if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
-  if (view !== before || view === profile) $("title").textContent = document.title = view.title();
-  if (view === home || view === question) document.title = "titer: forecasts";
-  if (before && view !== before) { scrollTo(0, 0); $("title").focus(); }
-  before = view;
+  const place = location.pathname + (view === profile ? location.search : "");
+  if (place !== before) {
+    $("title").textContent = view.title();
+    document.title = view === profile ? view.title() : "titer: forecasts";
+    if (before) { scrollTo(0, 0); $("title").focus({ preventScroll: true }); }
+    before = place;
+  }
   $("main").setAttribute("aria-busy", "true");
   try {
     await view.show(isCurrent);

@@ -10,7 +10,7 @@ import { usualWindow } from "./overview.js";
 
 const TOP = 8, LATELY = 12;
 
-export const title = () => parameter("name") || "No name";
+export const title = () => parameter("name") || "Unknown";
 
 export const clear = () => $("profile").replaceChildren();
 
@@ -35,12 +35,15 @@ export async function show(isCurrent) {
   // The known past is shown already while the forecast is computed.
   const within = await usualWindow();
   for (const [place, parameters] of next) {
-    const forecast = await call(address("/v1/events", { ...parameters, within: String(within), top: String(TOP) }));
-    if (!isCurrent()) return;
-    place.replaceChildren(eventList(forecast), el("p", {}, el("a", {
-      href: address("/", { [kind]: past.name }),
-    }, `All likely events with ${past.name}`)));
-    $("profile").querySelector(".window").textContent = capital(forecast.window);
+    try {
+      const forecast = await call(address("/v1/events", { ...parameters, within: String(within), top: String(TOP) }));
+      if (!isCurrent()) return;
+      $("profile").querySelector(".window").textContent = capital(forecast.window);
+      const all = el("a", { href: address("/", { [kind]: past.name }) }, `All likely events with ${past.name}`);
+      place.replaceChildren(eventList(forecast), el("p", {}, all));
+    } catch (error) {
+      place.replaceChildren(el("p", { class: "bad" }, error.message)); // the past remains worth reading
+    }
   }
 }
 
