@@ -44,10 +44,18 @@ def service(run: Path) -> Generator[str]:
 
 def show(page: Page, url: str, question: dict[str, str]) -> None:
     """Open the link to a question and the evidence for an answer."""
-    page.goto(f"{url}/?{urlencode(question)}")
+    page.goto(f"{url}/question?{urlencode(question)}")
     expect(page.locator("#timeline svg")).to_be_visible()
     expect(page.locator("#about")).not_to_be_empty()
     page.evaluate("document.activeElement?.blur()")
+
+
+def show_home(page: Page, url: str) -> None:
+    """Open the page as a user does."""
+    page.goto(url)
+    expect(page.locator("#likely .events")).to_be_visible(timeout=60_000)
+    expect(page.locator("#lately .days")).to_be_visible()
+    expect(page.locator("#about")).not_to_be_empty()
 
 
 def take(page: Page, name: str, tallest: int = TALLEST) -> None:
@@ -74,6 +82,8 @@ def main() -> None:
         if options.small_world is None:
             subprocess.run([*TITER, "train", "small-world", "--config", str(CONFIG), "--out", str(run)], check=True)
         with service(run) as url:
+            show_home(page, url)
+            take(page, "page-home", tallest=920)
             show(page, url, SMALL_WORLD)
             take(page, "page-small-world")
         subprocess.run([*TITER, "evaluate", str(run)], check=True, stdout=subprocess.DEVNULL)

@@ -1,13 +1,13 @@
 """The page in a real browser, against a real service."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
+from service.browsing import browser_tests, new_page, opened, served
 from service.process import Service
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
@@ -17,23 +17,9 @@ from titer.data.vocabulary import Vocabulary
 from titer.runs.train import train
 from titer.training.config import Config
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "<script>document.title='stolen'</script>"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("page"),
-    pytest.mark.skipif(CHROMIUM is None, reason="needs an installed Chromium"),
-]
-
-
-def served(dataset: Dataset, path: Path, model: str = "recurrency", **settings: object) -> Iterator[Service]:
-    train(dataset, Config.from_dict({"model": settings, "training": {"epochs": 1}}, model), path)
-    service = Service(path)
-    try:
-        yield service
-    finally:
-        assert service.stop() == 0
+pytestmark = browser_tests
 
 
 @pytest.fixture(scope="module")
@@ -43,27 +29,16 @@ def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield browser
-        browser.close()
+    yield from opened()
 
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    page.set_default_timeout(15_000)
-    broken: list[str] = []
-    page.on("pageerror", lambda error: broken.append(str(error)))
-    page.on("console", lambda message: broken.append(message.text) if "Content Security" in message.text else None)
-    yield page
-    page.close()
-    assert not broken
+    yield from new_page(browser)
 
 
 def ask(page: Page, service: Service) -> None:
-    page.goto(service.url)
+    page.goto(f"{service.url}/question")
     page.get_by_label("Subject").fill("Aldoria")
     page.get_by_label("Relation").fill("hold talks with")
     page.get_by_role("button", name="Ask").click()
@@ -76,7 +51,7 @@ def ask_why(page: Page, service: Service) -> None:
 
 
 def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Service):
-    page.goto(service.url)
+    page.goto(f"{service.url}/question")
     expect(page.locator("#about")).to_contain_text("small-world")
     page.get_by_label("Subject").press_sequentially("aldo")
     expect(page.locator("#subjects option").first).to_have_attribute("value", "Aldoria")
@@ -95,7 +70,7 @@ def test_text_typed_before_the_first_response_is_kept(page: Page, service: Servi
     held: list[Route] = []
     page.route("**/v1/model", lambda route: held.append(route))
     with page.expect_request("**/v1/model"):
-        page.goto(service.url)
+        page.goto(f"{service.url}/question")
     page.get_by_label("Subject").fill("Aldoria")
     for route in held:
         route.continue_()
@@ -225,7 +200,7 @@ def test_markup_in_names_is_shown_as_text(page: Page, tmp_path: Path):
     axis = TimeAxis(TimeUnit.DAY, "2020-01-01")
     dataset = Dataset("evil", vocabulary, axis, *split_by_fraction(facts, (0.6, 0.2, 0.2)))
     for service in served(dataset, tmp_path / "run"):
-        page.goto(service.url)
+        page.goto(f"{service.url}/question")
         page.get_by_label("Subject").fill(EVIL)
         page.get_by_label("Relation").fill("meets <img src=x onerror=alert(1)>")
         page.get_by_role("button", name="Ask").click()

@@ -63,6 +63,10 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/v1/when", {"params": {**TALKS, "object": "Drovia"}}),
     ("GET", "/v1/past-events", {"params": {"entity": "Aldoria", "limit": 3}}),
     ("GET", "/v1/events/record", {}),
+    ("GET", "/v1/names", {"params": {"kind": "entity", "q": "al"}}),
+    ("GET", "/v1/entity", {"params": {"name": "Aldoria"}}),
+    ("GET", "/v1/relation", {"params": {"name": "hold talks with"}}),
+    ("GET", "/v1/overview", {}),
     ("POST", "/v1/forecast", {"json": {**TALKS, "explain": 2}}),
     (
         "POST",

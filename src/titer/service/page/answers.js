@@ -1,6 +1,7 @@
 // The list of answers, and the changes of history they depend on.
 
 import { $, MIN_PROBABILITY, el, percent, svg } from "./elements.js";
+import { copyButtons } from "./export.js";
 
 export function showAnswers({ after, moves, without }, state, go) {
   $("asked").textContent = `${after.subject ?? "?"} — ${after.relation} — ${after.object ?? "?"}, ${after.time}`;
@@ -13,6 +14,8 @@ export function showAnswers({ after, moves, without }, state, go) {
   const before = new Map(moves.map((move) => [move.entity, move.rank_before]));
   $("answers").replaceChildren(...after.answers.map((answer) => row(answer, before, state, go)));
   if (!after.answers.length) $("answers").append(el("li", {}, "No earlier fact supports any answer."));
+  const rows = after.answers.map(({ rank, entity, probability }) => ({ rank, entity, probability }));
+  $("answer-actions").replaceChildren(copyButtons("answers", rows, after));
   $("result").hidden = false;
   const [best] = after.answers;
   $("status").textContent = best

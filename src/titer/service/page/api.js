@@ -30,9 +30,6 @@ export async function call(path, body) {
   return found;
 }
 
-export const names = async (kind, typed) =>
-  (await call(`/v1/${kind}?limit=12&q=${encodeURIComponent(typed)}`)).names;
-
 // The evidence for one answer of a forecast as an SVG element; nothing is scored again. The browser parses the response
 // itself (XMLHttpRequest), since the content security policy forbids turning strings into elements.
 export const picture = (forecast, rank) => new Promise((resolve, reject) => {

@@ -17,3 +17,6 @@ export const svg = (tag, attributes = {}, ...children) => fill(document.createEl
 export const MIN_PROBABILITY = 0.0005; // a smaller one would be shown as 0.0%
 export const percent = (value) => (value < MIN_PROBABILITY ? "<0.1%" : `${(100 * value).toFixed(1)}%`);
 export const wholePercent = (value) => `${(100 * value).toFixed(0)}%`;
+export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+export const chance = (value) => (value > 0.995 ? ">99%" : value < 0.01 ? percent(value) : wholePercent(value));
+export const capital = (words) => words[0].toUpperCase() + words.slice(1);

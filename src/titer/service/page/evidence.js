@@ -2,6 +2,7 @@
 
 import { picture } from "./api.js";
 import { $, el, percent, wholePercent } from "./elements.js";
+import { svgButton } from "./export.js";
 
 const WORTH_SHOWING = 0.005; // a smaller share would be shown as 0%
 
@@ -27,6 +28,7 @@ export async function showEvidence(forecast, answer, onFact, isCurrent) {
   const items = lines(reasons).map(({ share, text }) => el("li", {}, `${wholePercent(share)}: ${text}`));
   $("reasons").replaceChildren(...items);
   if (!reasons.length) $("reasons").append(el("li", {}, "The model has no evidence to show for this answer."));
+  $("evidence-actions").replaceChildren(...(drawn ? [svgButton("evidence", () => $("timeline").querySelector("svg"))] : []));
   $("evidence").hidden = false;
   $("status").textContent += ` ${$("explained").textContent}.`;
 }

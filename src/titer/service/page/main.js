@@ -1,105 +1,62 @@
-// The page: a question in the address, its answers, and the evidence for one of them.
+// The router: shows the view of the address, and reports what went wrong.
 
-import { showAnswers } from "./answers.js";
-import { call, names } from "./api.js";
-import { $, el } from "./elements.js";
-import { showEvidence } from "./evidence.js";
-import { FIELDS, question, readState, sameQuestion, writeState } from "./state.js";
+import { call } from "./api.js";
+import { $ } from "./elements.js";
+import * as home from "./home.js";
+import { navigate, parameter } from "./navigation.js";
+import { hideProblem, showProblem } from "./problem.js";
+import * as profile from "./profile.js";
+import * as question from "./question.js";
 
-const TOP = 10, EVIDENCE = 8;
+const VIEWS = { "/": home, "/entity": profile, "/relation": profile, "/question": question };
+const PLACES = new Map([[home, "home"], [profile, "profile"], [question, "asking"]]);
 let latest = 0; // only the latest request may write to the page
-let shown = null; // the question on the page and its answers, evidence included
+let before = null; // the place on the page: a view, and of which entity or relation
 
-function go(next) {
-  writeState(next);
-  show();
-}
-
-// Answers with their evidence. A question that is shown already is not asked again.
-async function answersTo(state) {
-  if (shown && sameQuestion(shown.state, state)) return shown.found;
-  const request = { ...question(state), top: TOP, explain: EVIDENCE };
-  return state.without.length
-    ? call("/v1/what-if", { ...request, without: state.without })
-    : { after: await call("/v1/forecast", request), moves: [], without: [] };
-}
-
-async function show() {
-  const state = readState(), mine = ++latest, held = focused();
-  const isCurrent = () => mine === latest;
-  for (const key of FIELDS) $(key).value = state[key];
-  if (!state.relation) { shown = null; $("result").hidden = $("evidence").hidden = true; return; }
-  document.body.setAttribute("aria-busy", "true");
-  try {
-    const found = await answersTo(state);
-    if (!isCurrent()) return;
-    shown = { state, found };
-    $("problem").hidden = true;
-    showAnswers(found, state, go);
-    await explain(found.after, state, isCurrent);
-    if (isCurrent()) refocus(held);
-  } catch (error) {
-    if (isCurrent()) showProblem(error);
-  } finally {
-    if (isCurrent()) document.body.removeAttribute("aria-busy");
+// Links to questions of earlier versions had no path.
+function moveOldLink() {
+  if (location.pathname === "/" && (parameter("subject") || parameter("object"))) {
+    history.replaceState(null, "", `/question${location.search}`);
   }
 }
 
-async function explain(forecast, state, isCurrent) {
-  $("evidence").hidden = true;
-  if (!state.answer) return;
-  // Only an answer that is not among the best, as a link may name, needs a request of its own.
-  const answer = forecast.answers.find((one) => one.entity === state.answer) ?? await call("/v1/explain",
-    { ...question(state), answer: state.answer, limit: EVIDENCE, without: state.without });
-  const remove = ({ subject, relation, object, time }) =>
-    go({ ...state, without: [...state.without, { subject, relation, object, time }] });
-  await showEvidence(forecast, answer, remove, isCurrent);
+async function show() {
+  moveOldLink();
+  const view = VIEWS[location.pathname] ?? home, mine = ++latest;
+  const isCurrent = () => mine === latest;
+  for (const [one, id] of PLACES) $(id).hidden = one !== view;
+  for (const link of document.querySelectorAll("nav [data-view]")) {
+    const here = link.dataset.view === (view === question ? "question" : view === home ? "home" : "");
+    if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+  const place = location.pathname + (view === profile ? location.search : "");
+  if (place !== before) {
+    $("title").textContent = view.title();
+    document.title = view === profile ? view.title() : "titer: forecasts";
+    if (before) { scrollTo(0, 0); $("title").focus({ preventScroll: true }); }
+    before = place;
+  }
+  $("main").setAttribute("aria-busy", "true");
+  try {
+    await view.show(isCurrent);
+    if (isCurrent()) hideProblem();
+  } catch (error) {
+    if (!isCurrent()) return;
+    view.clear();
+    showProblem(error, show);
+  } finally {
+    if (isCurrent()) $("main").removeAttribute("aria-busy");
+  }
 }
 
-// Redrawing must not lose the keyboard focus: it goes to the same button again, or to the heading.
-function focused() {
-  const active = document.activeElement, part = active?.closest("#answers, #changes, #timeline");
-  return part && { part: part.id, key: active.dataset.key };
-}
-
-function refocus(held) {
-  if (!held || document.activeElement !== document.body) return;
-  const same = [...$(held.part).querySelectorAll("[data-key]")].find((one) => one.dataset.key === held.key);
-  (same ?? $(held.part === "timeline" && !$("evidence").hidden ? "explained" : "asked")).focus();
-}
-
-function showProblem(error) {
-  const state = readState();
-  shown = null;
-  $("result").hidden = $("evidence").hidden = true;
-  // The message quotes the unknown name; of two fields that it contains, the longer one is meant.
-  const [wrong] = [...FIELDS, "answer"].filter((key) => state[key] && error.message.includes(state[key]))
-    .sort((a, b) => state[b].length - state[a].length);
-  $("problem").replaceChildren(el("p", {}, error.message), ...(error.details ?? []).map((line) => el("p", {}, line)),
-    ...(error.suggestions ?? []).map((name) => el("button", {
-      type: "button", click: () => go({ ...state, ...(wrong && { [wrong]: name }) }),
-    }, name)));
-  $("problem").hidden = false;
-}
-
-function complete(input, list, kind) {
-  let timer;
-  input.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(async () => {
-      try { list.replaceChildren(...(await names(kind, input.value)).map((name) => el("option", { value: name }))); }
-      catch { /* asking the question reports the problem */ }
-    }, 120);
-  });
-}
-
-complete($("subject"), $("subjects"), "entities");
-complete($("object"), $("objects"), "entities");
-complete($("relation"), $("relations"), "relations");
-$("question").addEventListener("submit", (event) => {
+// Links between views do not load the document again, unless the user wants a new tab.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  const target = new URL(link.href);
+  if (target.origin !== location.origin || !(target.pathname in VIEWS) || target.hash) return;
   event.preventDefault();
-  shown = null; // asking the same question again may give other answers, since facts are added
-  go(Object.fromEntries(FIELDS.map((key) => [key, $(key).value.trim()])));
+  navigate(target.pathname + target.search);
 });
 addEventListener("popstate", show);
 show(); // before the first response, so that text typed meanwhile is kept
@@ -110,5 +67,5 @@ try {
   $("at").placeholder = about.next;
 } catch (error) {
   $("about").textContent = "";
-  if (!readState().relation) showProblem(error); // otherwise the question reports it
+  if ($("problem").hidden && !location.search) showProblem(error, show); // otherwise the view reports it
 }

@@ -1,5 +1,7 @@
 // The state of the page is its address, so that everything shown can be linked to.
 
+import { address } from "./navigation.js";
+
 export const FIELDS = ["subject", "relation", "object", "at"];
 const KEYS = [...FIELDS, "answer"];
 
@@ -11,12 +13,10 @@ export function readState() {
   return { ...state, without: Array.isArray(without) ? without : [] };
 }
 
-export function writeState(state) {
-  const address = new URLSearchParams();
-  for (const key of KEYS) if (state[key]) address.set(key, state[key]);
-  if (state.without?.length) address.set("without", JSON.stringify(state.without));
-  history.pushState(null, "", `?${address}`);
-}
+export const stateAddress = (state) => address("/question", {
+  ...Object.fromEntries(KEYS.map((key) => [key, state[key]])),
+  without: state.without?.length ? JSON.stringify(state.without) : "",
+});
 
 // The question of a state, as the API expects it.
 export const question = ({ subject, relation, object, at }) =>

@@ -1,0 +1,115 @@
+"""Routes to explore the known facts: names with counts, entities and relations."""
+
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import FastAPI, Query
+from pydantic import BaseModel, Field
+
+from titer.data.time_axis import TimeUnit
+from titer.events.index import MAX_AHEAD
+from titer.forecasting.forecaster import Forecaster
+from titer.service.profiles import CountedName, EntityOut, Profiles, RelationOut
+
+MAX_NAMES = 50
+Needed = Annotated[str, Query(min_length=1, max_length=1000)]
+Limit = Annotated[int, Query(ge=1, le=MAX_NAMES, description="Length of each list at most.")]
+WINDOWS = {TimeUnit.HOUR: (1, 6, 24, 30), TimeUnit.DAY: (1, 7, 14, 30), TimeUnit.YEAR: (1, 2, 5, 10)}
+
+
+class CountedNamesOut(BaseModel):
+    """Names that complete a text."""
+
+    names: list[CountedName]
+
+
+class WindowChoice(BaseModel):
+    """A length of a window."""
+
+    steps: int
+    words: str
+
+
+class Example(BaseModel):
+    """A frequent fact, to ask about."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+class OverviewOut(BaseModel):
+    """What a client needs before its first question."""
+
+    last: str = Field(description="Date of the last known fact, for readers.")
+    next: str = Field(description="The step after it, as a date in the form of the data.")
+    windows: list[WindowChoice] = Field(description="Useful lengths of a window, in words.")
+    entities: list[CountedName] = Field(description="The most frequent entities.")
+    relations: list[CountedName] = Field(description="The most frequent relations.")
+    examples: list[Example] = Field(description="For frequent relations, their most frequent fact.")
+
+
+def add_explore_routes(app: FastAPI, forecaster: Forecaster) -> None:
+    """Add the routes about names, entities and relations to an app."""
+    profiles = Profiles(forecaster)
+
+    @app.get("/v1/overview", summary="Return the most frequent names, and questions to begin with")
+    async def overview(limit: Limit = 8) -> OverviewOut:
+        return await asyncio.to_thread(_overview, profiles, limit)
+
+    @app.get("/v1/names", summary="Complete a name, with the number of its facts")
+    async def names(
+        kind: Literal["entity", "relation"],
+        q: Annotated[str, Query(max_length=200)] = "",
+        limit: Limit = 10,
+    ) -> CountedNamesOut:
+        return await asyncio.to_thread(_complete, profiles, kind, q, limit)
+
+    @app.get("/v1/entity", summary="Return the past of an entity: timeline, partners and relations")
+    async def entity(name: Needed, limit: Limit = 12) -> EntityOut:
+        def work() -> EntityOut:
+            facts = profiles.current()
+            return facts.of_entity(forecaster.entities.find(name), forecaster.axis, limit)
+
+        return await asyncio.to_thread(work)
+
+    @app.get("/v1/relation", summary="Return the past of a relation: timeline, subjects and objects")
+    async def relation(name: Needed, limit: Limit = 12) -> RelationOut:
+        def work() -> RelationOut:
+            return profiles.current().of_relation(forecaster.relations.find(name), forecaster.axis, limit)
+
+        return await asyncio.to_thread(work)
+
+
+def _complete(profiles: Profiles, kind: str, typed: str, limit: int) -> CountedNamesOut:
+    facts = profiles.current()
+    index = profiles.forecaster.entities if kind == "entity" else profiles.forecaster.relations
+    counts = facts.entity_counts if kind == "entity" else facts.relation_counts
+    if typed.strip():
+        ids = [index.find(name) for name in index.completions(typed, limit)]
+    else:
+        ids = counts.argsort(descending=True, stable=True)[:limit].tolist()
+    return CountedNamesOut(names=[CountedName(name=index.names[i], facts=int(counts[i])) for i in ids])
+
+
+def _overview(profiles: Profiles, limit: int) -> OverviewOut:
+    forecaster, axis = profiles.forecaster, profiles.forecaster.axis
+    entities, relations = (_complete(profiles, kind, "", limit).names for kind in ("entity", "relation"))
+    facts, last = profiles.current(), forecaster.last_time
+    found = [facts.of_relation(forecaster.relations.find(one.name), axis, 1).pairs for one in relations[:4]]
+    return OverviewOut(
+        last=axis.words(last),
+        next=axis.label(last + 1),
+        windows=[
+            WindowChoice(steps=steps, words=axis.duration(steps))
+            for steps in WINDOWS.get(axis.unit, (1, 4, 12, 30))
+            if steps <= MAX_AHEAD
+        ],
+        entities=entities,
+        relations=relations,
+        examples=[
+            Example(subject=pairs[0].subject, relation=one.name, object=pairs[0].object)
+            for one, pairs in zip(relations, found, strict=False)
+            if pairs
+        ],
+    )

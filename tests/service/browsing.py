@@ -1,0 +1,59 @@
+"""A real browser, and services to open in it."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from service.process import Service
+from titer.data.dataset import Dataset
+from titer.forecasting.forecaster import Forecaster
+from titer.runs.train import train
+from titer.training.config import Config
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+expect.set_options(timeout=15_000)
+
+browser_tests = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("page"),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs an installed Chromium"),
+]
+
+
+def served(
+    dataset: Dataset, path: Path, model: str = "recurrency", *, events: bool = False, **settings: object
+) -> Iterator[Service]:
+    """Train a model, and its event model if wanted, and yield a service of it."""
+    train(dataset, Config.from_dict({"model": settings, "training": {"epochs": 1}}, model), path)
+    if events:
+        with Forecaster.load(path, "cpu") as forecaster:
+            forecaster.events(top=1)
+    service = Service(path)
+    try:
+        yield service
+    finally:
+        assert service.stop() == 0
+
+
+def opened() -> Iterator[Browser]:
+    """Yield a browser."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def new_page(browser: Browser, **options: object) -> Iterator[Page]:
+    """Yield a page; no script of it may fail, and none may break the content security policy."""
+    page = browser.new_page(**options)  # pyright: ignore[reportArgumentType]
+    page.set_default_timeout(15_000)
+    broken: list[str] = []
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.on("console", lambda message: broken.append(message.text) if "Content Security" in message.text else None)
+    yield page
+    page.close()
+    assert not broken

@@ -1,0 +1,161 @@
+"""The home view in a real browser: what a person sees without typing."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from service.browsing import browser_tests, new_page, opened, served
+from service.process import Service
+from titer.data.dataset import Dataset
+
+pytestmark = browser_tests
+
+
+@pytest.fixture(scope="module")
+def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    yield from served(world_data, tmp_path_factory.mktemp("home") / "run", events=True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    yield from opened()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    yield from new_page(browser)
+
+
+def test_home_shows_likely_events_and_the_latest_facts_without_typing(page: Page, service: Service):
+    page.goto(service.url)
+    rows = page.locator("#likely .events > li")
+    expect(rows).to_have_count(25)
+    expect(page.locator("#window")).to_have_text(
+        re.compile(r"^The 7 days from 1 Jul 2023 to 7 Jul 2023: about \d+ different")
+    )
+    with service.client() as client:
+        found = client.get("/v1/events", params={"within": 7, "top": 25}).json()["events"]
+        past = client.get("/v1/past-events", params={"limit": 25}).json()["facts"]
+    for row, event in zip(rows.all(), found, strict=True):
+        expect(row.locator(".fact-line")).to_have_text(f"{event['subject']} {event['relation']} {event['object']}")
+        expect(row.locator(".chance .number")).to_have_text(re.compile(r"^(>99|<0\.1|\d+(\.\d)?)%$"))
+        expect(row.locator(".lift")).to_have_text(re.compile(r"^(new|\d+(\.\d)?×)$"))
+        expect(row.locator(".note")).not_to_be_empty()
+    widths = [float(bar.get_attribute("width") or 0) for bar in page.locator("#likely rect.first").all()]
+    assert widths == [pytest.approx(100 * event["probability"]) for event in found]
+    assert page.locator("#lately .fact-line").all_inner_texts() == [
+        f"{one['subject']} {one['relation']} {one['object']}" for one in past
+    ]
+
+
+def test_filters_are_in_the_address_and_the_back_button_removes_them(page: Page, service: Service, browser: Browser):
+    page.goto(service.url)
+    expect(page.locator("#likely .events > li")).to_have_count(25)
+    page.get_by_label("Who").fill("Aldoria")
+    page.get_by_label("Who").press("Enter")
+    expect(page.locator("#likely .fact-line").first).to_contain_text("Aldoria")
+    assert all("Aldoria" in line for line in page.locator("#likely .fact-line").all_inner_texts())
+    assert all("Aldoria" in line for line in page.locator("#lately .fact-line").all_inner_texts())
+    page.get_by_label("Does what").fill("hold talks with")
+    page.get_by_label("Does what").press("Enter")
+    expect(page.locator("#lately")).not_to_contain_text("accuse")
+    page.get_by_label("Within").select_option("1")
+    expect(page.locator("#window")).to_contain_text("1 Jul 2023:")
+    page.get_by_label("Order by").select_option("lift")
+    expect(page.get_by_role("heading", name="Most unusual events")).to_be_visible()
+    assert page.url.endswith("/?entity=Aldoria&relation=hold+talks+with&within=1&sort=lift")
+    lines = page.locator("#likely .fact-line").all_inner_texts()
+    other = browser.new_page()
+    other.goto(page.url)
+    expect(other.locator("#likely .fact-line")).to_have_text(lines)
+    expect(other.get_by_label("Who")).to_have_value("Aldoria")
+    other.close()
+    for _ in range(4):
+        page.go_back()
+    expect(page.locator("#likely .events > li")).to_have_count(25)
+    expect(page.get_by_label("Who")).to_have_value("")
+    expect(page.get_by_label("Within")).to_have_value("7")
+
+
+def test_an_event_explains_itself_on_request(page: Page, service: Service):
+    page.goto(service.url)
+    row = page.locator("#likely .events > li").first
+    button = row.get_by_role("button", name=re.compile("^Why"))
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.click()
+    expect(row.locator(".more li").first).to_contain_text(re.compile(r"\d+% .+"))
+    expect(row.get_by_role("link", name="When?")).to_be_visible()
+    button.click()
+    expect(row.locator(".more")).to_be_hidden()
+
+
+def test_loading_empty_and_error_states_are_shown(page: Page, service: Service):
+    held: list[Route] = []
+    page.route("**/v1/events?**", lambda route: held.append(route))
+    with page.expect_request("**/v1/events?**"):
+        page.goto(service.url)
+    expect(page.locator("#likely")).to_have_text("Forecasting…")
+    expect(page.locator("#lately .fact-line")).to_have_count(25)  # known facts do not wait for the forecast
+    held[0].fulfill(json={"window": "tomorrow", "expected": 0.0, "start": "", "steps": 1, "events": []})
+    expect(page.locator("#likely")).to_contain_text("No event is likely enough")
+    page.unroute("**/v1/events?**")
+    page.goto(f"{service.url}/?entity=Aldorai")
+    expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
+    page.get_by_role("button", name="Aldoria", exact=True).click()
+    expect(page.locator("#likely .fact-line").first).to_contain_text("Aldoria")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_slow_forecast_can_be_tried_again(page: Page, service: Service):
+    problem = {"error": {"code": "too_slow", "message": "the request took more than 30 seconds"}}
+    page.route("**/v1/events?**", lambda route: route.fulfill(status=503, json=problem))
+    page.goto(service.url)
+    expect(page.get_by_role("alert")).to_contain_text("more than 30 seconds")
+    page.unroute("**/v1/events?**")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#likely .events > li")).to_have_count(25)
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_home_is_used_with_the_keyboard_alone(page: Page, service: Service):
+    page.goto(service.url)
+    expect(page.locator("#likely .events > li")).to_have_count(25)
+    order: list[str] = []
+    for _ in range(13):
+        page.keyboard.press("Tab")
+        here = "[...(document.activeElement.labels ?? [])].map(l => l.firstChild.textContent.trim())[0]"
+        order.append(page.evaluate(f"{here} ?? document.activeElement.textContent.trim()"))
+    names = page.locator("#likely .fact-line").first.locator("a").all_inner_texts()
+    expected = ["Skip to the content", "titer", "Home", "Question", "API", "Who", "Does what", "Within", "Order by"]
+    assert order == [*expected, *names, "Why?"]
+    page.keyboard.press("Enter")
+    expect(page.locator("#likely .more").first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#likely .more").first).to_be_hidden()
+
+
+def test_the_question_view_is_reached_by_the_menu_and_left_by_the_back_button(page: Page, service: Service):
+    page.goto(service.url)
+    expect(page.get_by_role("link", name="Home")).to_have_attribute("aria-current", "page")
+    page.get_by_role("link", name="Question").click()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    expect(page.get_by_label("Subject")).to_be_visible()
+    expect(page.locator("#likely")).to_be_hidden()
+    page.go_back()
+    expect(page.locator("#likely .events > li")).to_have_count(25)
+    page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with")  # as earlier versions linked to questions
+    expect(page.locator("#answers li")).to_have_count(10)
+    assert "/question?" in page.url
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_home_needs_no_sideways_scrolling(browser: Browser, service: Service, scheme: str, width: int):
+    for page in new_page(browser, viewport={"width": width, "height": 800}, color_scheme=scheme):
+        page.goto(service.url)
+        expect(page.locator("#likely .events > li")).to_have_count(25)
+        page.get_by_role("button", name=re.compile("^Why")).first.click()
+        expect(page.locator(".more li").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

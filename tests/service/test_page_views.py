@@ -1,0 +1,230 @@
+"""The views of entities, relations, whether and when in a real browser; accessibility of every view."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from service.browsing import browser_tests, new_page, opened, served
+from service.process import Service
+from titer.data.dataset import Dataset
+
+pytestmark = browser_tests
+TALKS = "subject=Aldoria&relation=hold+talks+with"
+VIEWS = {
+    "home": "/",
+    "filtered": "/?entity=Aldoria&sort=lift",
+    "examples": "/question",
+    "who": f"/question?{TALKS}&answer=Drovia",
+    "when": f"/question?{TALKS}&object=Drovia",
+    "entity": "/entity?name=Aldoria",
+    "relation": "/relation?name=hold+talks+with",
+    "error": "/entity?name=Aldorai",
+}
+
+
+@pytest.fixture(scope="module")
+def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    yield from served(world_data, tmp_path_factory.mktemp("views") / "run", events=True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    yield from opened()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    yield from new_page(browser)
+
+
+def show(page: Page, service: Service, view: str) -> None:
+    """Open a view, and wait until it is complete."""
+    page.goto(service.url + VIEWS[view])
+    expect(page.locator("#about")).to_contain_text("small-world")
+    expect(page.locator("main[aria-busy]")).to_have_count(0)
+    expect(page.locator(".loading:visible")).to_have_count(0)
+
+
+def get(service: Service, path: str, **parameters: str | int) -> dict[str, list[dict[str, object]]]:
+    with service.client() as client:
+        return client.get(path, params=parameters).json()
+
+
+def test_an_entity_has_its_past_its_partners_and_its_likely_events(page: Page, service: Service):
+    show(page, service, "entity")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Aldoria")
+    past = get(service, "/v1/entity", name="Aldoria", limit=12)
+    bars = page.get_by_role("img", name="Facts with Aldoria over time").locator("rect.first")
+    expect(bars).to_have_count(len(past["timeline"]))
+    for title, key in (("Usual partners", "partners"), ("Does", "does"), ("Receives", "receives")):
+        part = page.locator("section", has=page.get_by_role("heading", name=title, exact=True))
+        assert part.locator("a").all_inner_texts() == [one["name"] for one in past[key]]
+        assert part.locator(".number").all_inner_texts() == [str(one["facts"]) for one in past[key]]
+    does, receives = page.locator(".halves section").all()
+    assert all(line.startswith("Aldoria ") for line in does.locator(".fact-line").all_inner_texts())
+    assert all(line.endswith(" Aldoria") for line in receives.locator(".fact-line").all_inner_texts())
+
+
+def test_partners_and_relations_are_reached_by_clicking_and_left_by_the_back_button(page: Page, service: Service):
+    show(page, service, "entity")
+    partner = page.locator("section", has=page.get_by_role("heading", name="Usual partners")).locator("a").first
+    name = partner.inner_text()
+    partner.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    assert page.evaluate("scrollY") == 0
+    page.locator("section", has=page.get_by_role("heading", name="Does", exact=True)).locator("a").first.click()
+    expect(page.get_by_role("heading", name="Pairs")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    expect(page.get_by_role("heading", name="Usual partners")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Aldoria")
+
+
+def test_a_relation_has_its_past_its_pairs_and_its_likely_events(page: Page, service: Service):
+    show(page, service, "relation")
+    past = get(service, "/v1/relation", name="hold talks with", limit=12)
+    pairs = page.locator("section", has=page.get_by_role("heading", name="Pairs")).locator(".fact-line")
+    assert pairs.all_inner_texts() == [f"{one['subject']}, {one['object']}" for one in past["pairs"]]
+    likely = page.locator(".events .relation").all_inner_texts()
+    assert likely
+    assert set(likely) == {"hold talks with"}
+
+
+def test_a_misspelt_entity_is_fixed_by_a_suggestion(page: Page, service: Service):
+    page.goto(service.url + VIEWS["error"])
+    expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
+    page.get_by_role("button", name="Aldoria", exact=True).click()
+    expect(page.get_by_role("heading", name="Usual partners")).to_be_visible()
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_question_with_subject_and_object_is_answered_by_whether_and_when(page: Page, service: Service):
+    page.goto(f"{service.url}/question")
+    for label, name in (("Subject", "Aldoria"), ("Relation", "hold talks with"), ("Object", "Drovia")):
+        page.get_by_label(label).fill(name)
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#whether .figures dt")).to_have_text(
+        ["within 1 day", "within 7 days", "within 14 days", "within 30 days"]
+    )
+    found = get(service, "/v1/when", subject="Aldoria", relation="hold talks with", object="Drovia")
+    shown = page.locator("#whether .hover title").all_text_contents()
+    assert shown == [f"by {one['date']}: {100 * float(str(one['by'])):.0f}%" for one in found["curve"]]
+    expect(page.locator("#answers")).to_be_hidden()
+    page.get_by_label("Object").fill("")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#answers li")).to_have_count(10)
+    expect(page.locator("#whether")).to_be_hidden()
+    page.go_back()
+    expect(page.locator("#whether .figures")).to_be_visible()
+
+
+def test_examples_are_questions_with_answers(page: Page, service: Service):
+    show(page, service, "examples")
+    examples = page.locator("#examples a")
+    expect(examples).to_have_count(6)
+    examples.first.click()
+    expect(page.locator("#answers li")).to_have_count(10)
+    page.go_back()
+    examples.nth(1).click()
+    expect(page.locator("#whether .figures")).to_be_visible()
+
+
+def test_events_are_copied_as_csv_and_json(browser: Browser, service: Service):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    show(page, service, "home")
+    found = get(service, "/v1/events", within=7, top=25)["events"]
+    page.get_by_role("button", name="Copy CSV").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    rows = list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
+    names = ("subject", "relation", "object")
+    assert [[row[name] for name in names] for row in rows] == [[one[name] for name in names] for one in found]
+    assert [float(row["probability"]) for row in rows] == [one["probability"] for one in found]
+    page.get_by_role("button", name="Copy JSON").click()
+    expect(page.get_by_role("button", name="Copied")).to_have_count(1)
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('{'))")
+    assert json.loads(page.evaluate("navigator.clipboard.readText()"))["events"] == found
+    context.close()
+
+
+@pytest.mark.parametrize("view", ["when", "who"])
+def test_pictures_are_saved_as_svg_without_a_style_sheet(page: Page, service: Service, tmp_path: Path, view: str):
+    show(page, service, view)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download SVG").click()
+    download.value.save_as(tmp_path / "picture.svg")
+    picture = ElementTree.parse(tmp_path / "picture.svg").getroot()
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    words = list(picture.iter("{http://www.w3.org/2000/svg}text"))
+    assert words
+    assert all(word.get("font-size") and word.get("fill", "").startswith("rgb") for word in words)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+def test_every_view_is_accessible_and_needs_no_sideways_scrolling(
+    browser: Browser, service: Service, width: int, scheme: str
+):
+    for page in new_page(browser, viewport={"width": width, "height": 800}, color_scheme=scheme):
+        for view in VIEWS:
+            show(page, service, view)
+            if view == "home":
+                page.get_by_role("button", name=re.compile("^Why")).first.click()
+                expect(page.locator(".more li").first).to_be_visible()
+            found = Axe().run(page)
+            assert found.violations_count == 0, f"{view}: {found.generate_report()}"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+def test_the_accessibility_check_finds_an_unlabelled_field(page: Page, service: Service):
+    show(page, service, "examples")
+    page.evaluate(
+        "document.getElementById('relation').closest('label').replaceWith(document.getElementById('relation'))"
+    )
+    assert Axe().run(page).violations_count > 0
+
+
+@pytest.mark.parametrize("view", ["entity", "relation", "who", "when"])
+def test_everything_clickable_is_reached_with_the_tab_key_in_order(page: Page, service: Service, view: str):
+    show(page, service, view)
+    clickable = page.locator("a[href], button, input, select, [role=button]").locator("visible=true")
+    expected = clickable.evaluate_all("all => all.map((one) => one.tagName + (one.id || one.textContent))")
+    reached: list[str] = []
+    for _ in expected:
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate(
+                "document.activeElement.tagName + (document.activeElement.id || document.activeElement.textContent)"
+            )
+        )
+    assert reached == expected
+
+
+def test_an_entity_is_found_with_the_keyboard_alone(page: Page, service: Service):
+    show(page, service, "home")
+    page.get_by_label("Who").focus()
+    page.keyboard.type("Aldoria")
+    page.keyboard.press("Enter")
+    expect(page.locator("#likely .fact-line").first).to_contain_text("Aldoria")
+    link = page.locator("#likely .fact-line a", has_text=re.compile("^Aldoria$")).first
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Aldoria")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_the_past_of_an_entity_is_shown_when_the_forecast_fails(page: Page, service: Service):
+    problem = {"error": {"code": "too_slow", "message": "the request took more than 30 seconds"}}
+    page.route("**/v1/events?**", lambda route: route.fulfill(status=503, json=problem))
+    show(page, service, "entity")
+    expect(page.locator(".halves .bad")).to_have_text(["the request took more than 30 seconds"] * 2)
+    expect(page.get_by_role("heading", name="Usual partners")).to_be_visible()
