@@ -145,13 +145,12 @@ def test_events_are_copied_as_csv_and_json(browser: Browser, service: Service):
     show(page, service, "home")
     found = get(service, "/v1/events", within=7, top=25)["events"]
     page.get_by_role("button", name="Copy CSV").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('subject,'))")
     rows = list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
     names = ("subject", "relation", "object")
     assert [[row[name] for name in names] for row in rows] == [[one[name] for name in names] for one in found]
     assert [float(row["probability"]) for row in rows] == [one["probability"] for one in found]
     page.get_by_role("button", name="Copy JSON").click()
-    expect(page.get_by_role("button", name="Copied")).to_have_count(1)
     page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('{'))")
     assert json.loads(page.evaluate("navigator.clipboard.readText()"))["events"] == found
     context.close()
