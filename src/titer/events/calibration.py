@@ -9,14 +9,15 @@ from titer.events.network import MAX_LOG_INTENSITY, negative_log_likelihood
 
 HORIZONS = (1, 7, 30)
 """Steps ahead, and lengths of windows, at which parameters are fitted; between them they are interpolated."""
-NUM_REPEATED, NUM_NEW, NUM_WINDOW = 7, 8, 3
+NUM_REPEATED, NUM_NEW = 6, 8
 RIDGE = 1.0
 """Strength of the pull of the parameters towards their defaults, in nats."""
 MAX_DIFFERENCE = 4.0
-HINGE = -1.5
-"""Log intensity above which the slope may differ: probabilities above about 20 %."""
+KNOTS = (-1.5, -0.6, 0.1, 0.7)
+"""Log intensities at which the slope of a map may change: probabilities of about 20 %, 40 %, 70 % and 90 %."""
+NUM_MAP = 2 + len(KNOTS)
 MIN_SLOPE = 0.2
-"""Smallest slope of the map of windows, so that what is more likely stays so."""
+"""Smallest slope of a map, so that what is more likely stays so."""
 
 
 class Calibration(nn.Module):
@@ -24,13 +25,14 @@ class Calibration(nn.Module):
 
     A fact that occurred before has the intensity λ of the network, and two more estimates through the model: the
     intensity of its subject and relation times P(object), and that of its object and relation times P(subject). Their
-    logarithms are combined linearly. A fact that never occurred has only the latter two. Windows have a second, linear
-    map of the logarithm of the summed intensity.
+    logarithms are combined linearly. A fact that never occurred has only the latter two. A piecewise linear map of the
+    result calibrates it, and another one the logarithm of the summed intensity of a window.
     """
 
     repeated: Tensor  # (horizons, NUM_REPEATED)
     new: Tensor  # (horizons, NUM_NEW)
-    window: Tensor  # (horizons, NUM_WINDOW)
+    step: Tensor  # (horizons, NUM_MAP)
+    window: Tensor  # (horizons, NUM_MAP)
     unlisted: Tensor  # (horizons,) events that never occurred, per expected event of this kind
 
     def __init__(self) -> None:
@@ -38,7 +40,8 @@ class Calibration(nn.Module):
         number = len(HORIZONS)
         self.register_buffer("repeated", default_repeated().repeat(number, 1))
         self.register_buffer("new", default_new().repeat(number, 1))
-        self.register_buffer("window", default_window().repeat(number, 1))
+        self.register_buffer("step", default_map().repeat(number, 1))
+        self.register_buffer("window", default_map().repeat(number, 1))
         self.register_buffer("unlisted", torch.ones(number))
 
     def at(self, parameters: Tensor, steps: int) -> Tensor:
@@ -52,12 +55,12 @@ class Calibration(nn.Module):
 
 def default_repeated() -> Tensor:
     """Return parameters that leave the intensities of repeated facts as they are."""
-    return torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    return torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
 
 
-def default_window() -> Tensor:
-    """Return parameters that leave the summed intensities of windows as they are."""
-    return torch.tensor([0.0, 1.0, 0.0])
+def default_map() -> Tensor:
+    """Return parameters of the map that leaves log intensities as they are."""
+    return torch.tensor([0.0, 1.0, *(0.0 for _ in KNOTS)])
 
 
 def default_new() -> Tensor:
@@ -78,17 +81,23 @@ def repeated_inputs(log_intensity: Tensor, forward: Tensor, backward: Tensor, kn
     differences = torch.stack([forward - log_intensity, backward - log_intensity], dim=1)
     differences = differences.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * flags
     one = torch.ones_like(log_intensity)[:, None]
-    return torch.cat([one, log_intensity[:, None], differences, flags, _above(log_intensity)], dim=1)
+    return torch.cat([one, log_intensity[:, None], differences, flags], dim=1)
 
 
-def window_inputs(summed: Tensor) -> Tensor:
-    """Return the terms of the map of the summed intensity of a window. (facts, NUM_WINDOW)"""
-    value = torch.log(summed + 1e-12)
-    return torch.cat([torch.ones_like(value)[:, None], value[:, None], _above(value)], dim=1)
+def map_inputs(log_intensity: Tensor) -> Tensor:
+    """Return the terms of a piecewise linear map. (facts, NUM_MAP)"""
+    above = [(log_intensity - knot).clamp(min=0) for knot in KNOTS]
+    return torch.stack([torch.ones_like(log_intensity), log_intensity, *above], dim=1)
 
 
-def _above(value: Tensor) -> Tensor:
-    return (value - HINGE).clamp(min=0)[:, None]
+def fit_map(log_intensity: Tensor, happened: Tensor) -> Tensor:
+    """Return the increasing map that makes what happened most likely."""
+    found = fit_linear(map_inputs(log_intensity), happened, default_map())
+    slope = 0.0
+    for place in range(1, NUM_MAP):
+        found[place] = max(float(found[place]), MIN_SLOPE - slope)
+        slope += float(found[place])
+    return found
 
 
 def new_inputs(forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:

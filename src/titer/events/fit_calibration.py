@@ -8,15 +8,13 @@ from torch import Tensor
 
 from titer.events.calibration import (
     HORIZONS,
-    MIN_SLOPE,
     Calibration,
     default_new,
     default_repeated,
-    default_window,
     fit_linear,
+    fit_map,
     new_inputs,
     repeated_inputs,
-    window_inputs,
 )
 from titer.events.index import EventIndex, Triples
 from titer.events.origin import Origin, is_forward, log_intensities
@@ -45,7 +43,7 @@ def fit_calibration(events: "EventModel", model: Model, history: History, steps:
         if collected[ahead].repeated:
             collected[ahead].fit(calibration, place)
         elif place:  # as good as the horizon before
-            for values in (calibration.repeated, calibration.new, calibration.unlisted):
+            for values in (calibration.repeated, calibration.step, calibration.new, calibration.unlisted):
                 values[place] = values[place - 1]
     for place, length in enumerate(HORIZONS[1:], start=1):
         begins = _evenly(steps[: max(len(steps) - length + 1, 0)], MAX_WINDOWS)
@@ -97,7 +95,9 @@ class _Collected:
 
     def fit(self, calibration: Calibration, place: int) -> None:
         """Fit the combination."""
-        calibration.repeated[place] = fit_linear(*_joined(self.repeated), default_repeated())
+        inputs, happened = _joined(self.repeated)
+        calibration.repeated[place] = found = fit_linear(inputs, happened, default_repeated())
+        calibration.step[place] = fit_map(inputs @ found, happened)
         calibration.new[place] = fit_linear(*_joined(self.new), default_new())
         calibration.unlisted[place] = self.happened_new / self.expected_new if self.expected_new else 1.0
 
@@ -116,14 +116,10 @@ def _fit_window(
         with torch.inference_mode():
             rows = torch.arange(len(origin.repeated), device=origin.pair.device)
             summed = -torch.log1p(-events.curves(index, origin, rows, 1, length)[1][-1].clamp(max=1 - 1e-7))
-            inputs = window_inputs(summed)
             elapsed = torch.full_like(rows, origin.elapsed)
             happened = index.next(index.find(origin.repeated), elapsed) < origin.elapsed + length
-            parts.append((inputs, happened))
-    found = fit_linear(*_joined(parts), default_window())
-    found[1] = found[1].clamp(min=MIN_SLOPE)
-    found[2] = torch.maximum(found[2], MIN_SLOPE - found[1])
-    events.calibration.window[place] = found
+            parts.append((torch.log(summed + 1e-12), happened))
+    events.calibration.window[place] = fit_map(*_joined(parts))
 
 
 def _joined(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:

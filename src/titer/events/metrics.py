@@ -91,14 +91,16 @@ class EventMetrics:
         """Sum of all probabilities divided by the number of events; 1 is best."""
         return self.expected / max(self.events, 1)
 
-    def worst_bin(self, min_forecasts: int = 100) -> float:
-        """Return the largest difference between probability and frequency of the bins with enough forecasts.
+    def worst_bin(self, min_events: int = 100) -> float:
+        """Return the largest difference between probability and frequency of the bins with enough events.
 
         Args:
-            min_forecasts: The number of forecasts that a bin must have to count.
+            min_events: The number of events that must have happened in a bin for it to count.
         """
-        return max((abs(b.probability - b.frequency) for b in self.reliability if b.forecasts >= min_forecasts),
-                   default=0.0)  # fmt: skip
+        differences = (
+            abs(b.probability - b.frequency) for b in self.reliability if b.forecasts * b.frequency >= min_events
+        )
+        return max(differences, default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain types, for JSON."""

@@ -9,7 +9,7 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.events.calibration import Calibration, new_inputs, repeated_inputs, window_inputs
+from titer.events.calibration import Calibration, map_inputs, new_inputs, repeated_inputs
 from titer.events.config import EventConfig
 from titer.events.fit import fit_intensity, fit_novelty
 from titer.events.index import MAX_AHEAD, EventIndex, Triples
@@ -196,9 +196,9 @@ class EventModel(nn.Module):
             found = log_intensities(self.intensity_networks, index, triples, codes, fact, origin.elapsed, step)
             base = found[:, 0]
             inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
-            log_intensity = (inputs @ self.calibration.at(self.calibration.repeated, ahead)).clamp(
-                max=MAX_LOG_INTENSITY
-            )
+            combined = inputs @ self.calibration.at(self.calibration.repeated, ahead)
+            log_intensity = map_inputs(combined) @ self.calibration.at(self.calibration.step, ahead)
+            log_intensity = log_intensity.clamp(max=MAX_LOG_INTENSITY)
             at.append(_probability(log_intensity))
             expected = expected + at[-1]
             hazard = log_intensity if step == first else found[:, 1] + (log_intensity - base)
@@ -229,7 +229,7 @@ class EventModel(nn.Module):
 
     def _window(self, cumulative: Tensor, steps: int, earlier: list[Tensor]) -> Tensor:
         """Return the calibrated probability of a window, at least that of the window without its last step."""
-        value = window_inputs(cumulative) @ self.calibration.at(self.calibration.window, steps)
+        value = map_inputs(torch.log(cumulative + 1e-12)) @ self.calibration.at(self.calibration.window, steps)
         found = _probability(value.clamp(max=MAX_LOG_INTENSITY))
         return torch.maximum(found, earlier[-1]) if earlier else found
 
