@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from strategies import LAST_TIME, Graph, graphs
@@ -119,6 +119,7 @@ class ModelCase:
     ):
         past = graph.facts.before(time)
         known = past.mentions(graph.vocabulary.num_entities)
+        assume(known.any())
         # The later names consist of words that training knows, so that a model which reads them cannot ignore them.
         renamed = [
             name if known[entity] else f"{graph.vocabulary.entities[(entity + seed) % len(known)]} ({name})"

@@ -1,5 +1,6 @@
 import math
 from typing import Any, ClassVar
+from zlib import crc32
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.models.base import Model
 from titer.models.common.conv_trans import ConvTrans
 from titer.models.common.snapshot_graph import latest_graphs
 from titer.models.re_gcn.config import REGCNConfig
@@ -40,6 +42,17 @@ class TestREGCN(ModelCase):
 
 class TestREGCNWithNames(TestREGCN):
     settings: ClassVar[dict[str, Any]] = {**TestREGCN.settings, "names": True, "angle_weight": 0.01}
+
+    def make(self, graph: Graph, train: Facts) -> Model:
+        """A prepared model whose random weights do not depend on how many parts all names have."""
+        model = super().make(graph, train)
+        texts = dict.fromkeys(text for name in graph.vocabulary.entities for _, text in name_parts(name))
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                keys = texts if name.endswith(".part") else [name]
+                for key, rows in zip(keys, parameter.chunk(len(keys)), strict=True):
+                    rows.copy_(torch.randn(rows.shape, generator=torch.Generator().manual_seed(crc32(key.encode()))))
+        return model
 
 
 # Facts that are repeated, a self-loop, a gap in time, and an entity without facts (4).
