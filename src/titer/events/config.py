@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EventConfig:
-    """Settings of event forecasts. The defaults were chosen on the validation splits of the benchmarks."""
+    """Settings of event forecasts. The defaults were chosen on the validation split of ICEWS14."""
 
     seed: int = 0
     """Seed of everything random."""

@@ -1,5 +1,6 @@
 """Readers of graph exports: rows are nodes or edges, and edges name their nodes by id."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ NAME_KEYS = ("name", "title", "label", "fullName", "full_name", "id")
 """Properties that can be the name of a node, the best first."""
 
 
-class GraphFile(JsonLines):
+class GraphFile(JsonLines, ABC):
     """Edges of a graph as rows, with the names of their nodes.
 
     Args:
@@ -39,17 +40,17 @@ class GraphFile(JsonLines):
             elif self.is_edge(row.record):
                 yield JsonRow(row.number, row.text, self.edge(row.record))
 
+    @abstractmethod
     def is_edge(self, record: dict[str, Any]) -> bool:
         """Return whether a row is an edge."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add_node(self, record: dict[str, Any]) -> None:
-        """Remember the name of a node."""
-        raise NotImplementedError
+        """Record the name of a node."""
 
+    @abstractmethod
     def edge(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return an edge as a flat row with the names of its nodes."""
-        raise NotImplementedError
 
 
 class GraphitiFile(GraphFile):
@@ -60,7 +61,7 @@ class GraphitiFile(GraphFile):
         return "source_node_uuid" in record
 
     def add_node(self, record: dict[str, Any]) -> None:
-        """Remember the name of a node."""
+        """Record the name of a node."""
         if "uuid" in record:
             self.nodes[str(record["uuid"])] = str(record.get("name") or record["uuid"])
 
@@ -81,7 +82,7 @@ class Neo4jFile(GraphFile):
         return record.get("type") == "relationship"
 
     def add_node(self, record: dict[str, Any]) -> None:
-        """Remember the name of a node."""
+        """Record the name of a node."""
         if record.get("type") == "node" and (name := _name(record.get("properties"))) is not None:
             self.nodes[str(record.get("id"))] = name
 

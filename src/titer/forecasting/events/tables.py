@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from titer.errors import MissingPackageError
 from titer.files import atomic_path
 from titer.forecasting.answer_files import check_can_write
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.forecast import Reason, Unanswered
-from titer.forecasting.tables import EVIDENCE
+from titer.forecasting.tables import EVIDENCE, as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,11 +93,7 @@ def to_pandas(results: Iterable[Any]) -> "pd.DataFrame":
     Raises:
         MissingPackageError: pandas is not installed.
     """
-    try:
-        import_module("pandas")
-    except ImportError:
-        raise MissingPackageError("data frames need pandas, which is not installed; run: pip install pandas") from None
-    return to_table(results).to_pandas()
+    return as_pandas(to_table(results))
 
 
 def write_events(results: Iterable[Any], path: Path, *, overwrite: bool = False) -> None:
