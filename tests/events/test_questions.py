@@ -132,8 +132,8 @@ def test_errors_say_what_to_do(forecaster: Forecaster):
     with pytest.raises(UnknownNameError):
         forecaster.events(subject="Aldorra")
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"sort": "best"}, "sort must be one of probability, lift"),
-        ({"kind": "odd"}, "kind must be one of"),
+        ({"sort": "best"}, "unknown sort 'best'; choose from probability, lift"),
+        ({"kind": "odd"}, "unknown kind 'odd'; choose from"),
         ({"within": "2 fortnights"}, "unknown unit"),
         ({"within": 31}, "1 to 30 time steps, not 31"),
         ({"within": "soon"}, "such as 7d"),

@@ -23,6 +23,7 @@ from titer.forecasting.predictor import EncodedQuestion, Predictor
 from titer.forecasting.question import When
 from titer.forecasting.wording.describe import horizon
 from titer.models.evidence import Edge
+from titer.suggestions import hint
 
 KINDS = ("repeats", "continues", "begins", "ends", "new")
 SORTS = ("probability", "lift")
@@ -52,7 +53,7 @@ def ask_events(
     check_limit("explain", explain, 0)
     for name, value, known in (("sort", sort, SORTS), ("kind", kind, (None, *KINDS))):
         if value not in known:
-            raise TiterError(f"{name} must be one of {', '.join(filter(None, known))}, not {value!r}")
+            raise TiterError(f"unknown {name} {value!r}{hint(str(value), list(filter(None, known)))}")
     if entity is not None and (subject is not None or object is not None):
         raise TiterError("give an entity, or a subject or an object, not both")
     names = {"subject": subject, "object": object, "entity": entity}
