@@ -53,7 +53,7 @@ demo: $(INSTALLED)
 quick test coverage docs: export OMP_NUM_THREADS ?= 1
 
 quick: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow" --hypothesis-profile=quick
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow" -p no:schemathesis --hypothesis-profile=quick
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup

@@ -1,12 +1,17 @@
 """Run the commands of titer, in this process or in another."""
 
+import functools
 import subprocess
 import sys
 from pathlib import Path
 
+from typer import testing
 from typer.testing import CliRunner, Result
 
 from titer.cli.main import app
+
+# Building the commands from their signatures takes longer than most of them; once is enough.
+testing._get_command = functools.cache(testing._get_command)  # pyright: ignore[reportPrivateUsage]
 
 
 def invoke(*words: str | Path) -> Result:

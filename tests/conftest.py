@@ -25,7 +25,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.differing_executors],
 )
 # `make quick` tries fewer examples of each property.
-settings.register_profile("quick", settings.get_profile("titer"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("titer"), max_examples=10)
 settings.load_profile("titer")
 
 SMALL_TRAINING = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}

@@ -68,6 +68,7 @@ def test_a_model_that_knows_nothing_is_the_path_mixture(script: ModuleType, worl
 KNOWLEDGE = {"entities": False, "relations": False, "both-directions": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("knows", "sees_inverse"), KNOWLEDGE.items())
 def test_only_questions_of_a_known_direction_matter(
     script: ModuleType, world: SmallWorld, knows: str, sees_inverse: bool

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import feather
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
+from commands import invoke, titer
 from data.samples import POINT, write_benchmark, write_table
-from titer.cli.main import app
 from titer.data.readers import delimited, json_lines
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import Table, TableOptions, read_tables
@@ -31,7 +31,7 @@ JSON_ROW = '{"subject": "Ada", "relation": "visit", "object": "Ben", "time": "20
 
 
 def run_import(*words: str | Path) -> Result:
-    return CliRunner().invoke(app, ["data", "import", *(str(word) for word in words)])
+    return invoke("data", "import", *words)
 
 
 def tree(folder: Path) -> set[str]:
@@ -269,6 +269,7 @@ def test_impossible_options_are_rejected_and_nothing_is_written(tmp_path: Path, 
     assert tree(tmp_path) == {"facts.csv"}
 
 
+@pytest.mark.slow
 def test_the_process_fails_with_one_line_and_no_traceback(tmp_path: Path):
     path = tmp_path / "facts.csv"
     path.write_text(HEADER + GOOD + "Ada,visit,Ben,soon\n")
@@ -403,7 +404,7 @@ def test_rejected_rows_are_listed_in_order_with_their_columns_and_the_reason(tmp
         ["Ada", "", "", "", str(first), "3", "", "1 column instead of 4"],
         ["Ada", "visit", "", "2018-10-01", str(second), "2", "object", "empty"],
     ]
-    assert json.loads(CliRunner().invoke(app, ["data", "info", str(tmp_path / "out"), "--json"]).stdout)["train"] == 3
+    assert json.loads(titer("data", "info", tmp_path / "out", "--json"))["train"] == 3
 
 
 def test_no_file_of_rejected_rows_is_written_if_all_rows_are_good(tmp_path: Path):

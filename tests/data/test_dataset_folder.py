@@ -80,6 +80,7 @@ def test_facts_are_memory_mapped(tmp_path: Path):
     assert dataset.train == train
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_anywhere_is_detected(tmp_path: Path, name: str):
     save_dataset(toy(), tmp_path / "toy")

@@ -100,6 +100,7 @@ def test_two_digit_years_are_at_most_the_pivot_year(text: str, pivot: int | None
 NAMES = ["Société Générale", "Müller", "Zoë’s", "Ada", "O’Brien", "Łódź"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252", "mac_roman"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])

@@ -10,11 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from commands import titer
+from commands import invoke, titer
 from data.samples import BENCHMARK, write_benchmark
-from titer.cli.main import app
 from titer.data import download as download_module
 from titer.data.benchmarks import BENCHMARKS, FILES, Benchmark
 from titer.data.download import MAX_RETRIES, cache_folder, download, downloaded
@@ -247,7 +245,7 @@ def test_a_file_missing_from_a_local_folder_is_named(toy: Benchmark, tmp_path: P
 
 
 def test_the_error_for_an_unknown_benchmark_suggests_a_known_one_or_lists_all():
-    errors = [str(CliRunner().invoke(app, ["data", "download", name]).exception) for name in ("ICEWS05", "freebase")]
+    errors = [str(invoke("data", "download", name).exception) for name in ("ICEWS05", "freebase")]
     assert errors[0] == "unknown benchmark 'ICEWS05'; did you mean 'ICEWS14'?"
     assert all(name in errors[1] for name in BENCHMARKS)
 

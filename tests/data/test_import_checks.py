@@ -106,6 +106,7 @@ def terms(folder: Path, years: int) -> Path:
     )
 
 
+@pytest.mark.slow
 def test_intervals_that_become_many_facts_are_refused_unless_the_unit_is_given(tmp_path: Path):
     path = terms(tmp_path, 40)
     with pytest.raises(DataError, match=r"100 rows would become 1,460,100 facts.*--unit month") as caught:

@@ -5,11 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from commands import titer
+from commands import invoke, titer
 from data.samples import BENCHMARK, INTERVAL, write_benchmark, write_table
-from titer.cli.main import app
 from titer.data.dataset_folder import open_dataset
 from titer.data.load import load_dataset
 from titer.errors import DataError
@@ -96,7 +94,7 @@ def test_a_benchmark_folder_keeps_its_splits_and_ids(tmp_path: Path):
 
 def test_bad_rows_of_a_benchmark_folder_are_skipped_and_listed(tmp_path: Path):
     folder = write_benchmark(tmp_path / "bench", train=BENCHMARK["train.txt"] + "0\t0\t9\t48\n0\t0\n")
-    result = CliRunner().invoke(app, ["data", "import", str(folder), "--out", str(tmp_path / "out")])
+    result = invoke("data", "import", folder, "--out", tmp_path / "out")
     assert isinstance(result.exception, DataError)
     assert not (tmp_path / "out").exists()
     titer("data", "import", folder, "--out", tmp_path / "out", "--bad-rows", "skip")
@@ -109,7 +107,7 @@ def test_bad_rows_of_a_benchmark_folder_are_skipped_and_listed(tmp_path: Path):
 def test_an_existing_dataset_is_replaced_only_with_overwrite(table: Path, tmp_path: Path):
     out = tmp_path / "out"
     titer("data", "import", table, "--out", out, "--name", "first")
-    result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out)])
+    result = invoke("data", "import", table, "--out", out)
     assert isinstance(result.exception, DataError)
     assert "pass overwrite" in str(result.exception)
     assert open_dataset(out).name == "first"
@@ -121,7 +119,7 @@ def test_a_failed_import_keeps_the_existing_dataset(table: Path, tmp_path: Path)
     out = tmp_path / "out"
     titer("data", "import", table, "--out", out, "--name", "first")
     table.write_text(table.read_text() + "Ada,visit,Ben,soon\n")
-    result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out), "--overwrite"])
+    result = invoke("data", "import", table, "--out", out, "--overwrite")
     assert isinstance(result.exception, DataError)
     assert open_dataset(out).name == "first"
 
@@ -130,7 +128,7 @@ def test_only_a_dataset_folder_is_overwritten(table: Path, tmp_path: Path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "letters.txt").write_text("Hello Ada")
     for out in (tmp_path / "precious", table):
-        result = CliRunner().invoke(app, ["data", "import", str(table), "--out", str(out), "--overwrite"])
+        result = invoke("data", "import", table, "--out", out, "--overwrite")
         assert isinstance(result.exception, DataError)
         assert "only a dataset folder can be overwritten" in str(result.exception)
     assert (tmp_path / "precious" / "letters.txt").read_text() == "Hello Ada"

@@ -71,6 +71,7 @@ FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_proposal_is_refused_without_a_terminal_and_its_command_imports_the_file(tmp_path: Path, name: str):
     write, words = FILES[name]
@@ -166,6 +167,7 @@ rows = st.lists(
 
 @settings(phases=[Phase.generate], max_examples=60)
 @given(rows=rows, delimiter=st.sampled_from(",;\t|"), encoding=st.sampled_from(["utf-8", "latin-1", "utf-16"]))
+@pytest.mark.slow
 def test_the_command_of_a_proposal_reads_what_was_shown(rows: list[tuple[str, ...]], delimiter: str, encoding: str):
     table = [("sender", "kind", "receiver", "date"), ("Ada", "meets", "Ben", "14/2/2015"), *rows]
     with TemporaryDirectory() as folder, warnings.catch_warnings():

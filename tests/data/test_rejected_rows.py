@@ -70,6 +70,7 @@ fields = st.sampled_from(["Ada", "Zoë", "", "a, b", 'say "x"', "2018-10-01", "2
 
 @settings(max_examples=40)
 @given(rows=st.lists(st.lists(fields, min_size=1, max_size=6), max_size=12))
+@pytest.mark.slow
 def test_every_row_is_a_fact_or_blank_or_in_the_file_of_rejected_rows(rows: list[list[str]]):
     good = ["Ada", "visit", "Ben", "2018-10-01"]
     with TemporaryDirectory() as folder:

@@ -4,9 +4,8 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from typer.testing import CliRunner
 
-from titer.cli.main import app
+from commands import titer
 from titer.data.small_world import COMPANIES, COUNTRIES, LATECOMERS, SmallWorld, bank, small_world
 from titer.data.summary import Summary
 
@@ -154,9 +153,8 @@ def test_only_noise_and_background_happen_by_chance(history: list[Event]):
 
 
 def test_info_and_list_show_the_small_world(world: SmallWorld):
-    runner = CliRunner()
-    shown = runner.invoke(app, ["data", "info", "small-world"], catch_exceptions=False).stdout
+    shown = titer("data", "info", "small-world")
     assert shown.startswith("small-world: 2023-01-01 to 2023-06-30, time unit: day")
-    found = json.loads(runner.invoke(app, ["data", "info", "small-world", "--json"], catch_exceptions=False).stdout)
+    found = json.loads(titer("data", "info", "small-world", "--json"))
     assert found["checksum"] == world.dataset.checksum
-    assert "small-world" in runner.invoke(app, ["data", "list"], catch_exceptions=False).stdout
+    assert "small-world" in titer("data", "list")

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from typer.testing import CliRunner
 
+from commands import titer
 from data.samples import write_benchmark
 from strategies import Graph, graphs
-from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import save_dataset
 from titer.data.facts import Facts
@@ -37,9 +36,7 @@ def stored(dataset: Dataset, tmp_path: Path) -> Path:
 
 
 def info(path: str | Path, *options: str) -> str:
-    result = CliRunner().invoke(app, ["data", "info", str(path), *options], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.stdout
+    return titer("data", "info", path, *options)
 
 
 def test_info_as_json_has_the_counts(stored: Path, dataset: Dataset):

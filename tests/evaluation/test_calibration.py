@@ -86,6 +86,7 @@ def test_other_true_answers_are_no_candidates():
     assert found.correct.tolist() == [True, True]
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.lists(st.sampled_from([UNREACHED, -1.0, 0.0, 2.5]), min_size=5, max_size=5), min_size=1),
     cuts=st.sets(st.integers(1, 4)),
@@ -107,6 +108,7 @@ def test_top_answers_do_not_depend_on_the_blocks(rows: list[list[float]], cuts: 
     assert top.confidence(kept.argmax(dim=1)).correct.tolist() == known.tolist()
 
 
+@pytest.mark.slow
 def test_evaluation_gives_the_same_calibration_for_every_filter_and_batch_size(world_data: Dataset):
     model = Recurrency(world_data.vocabulary, world_data.axis)
     found = evaluate(model, world_data, "valid").to_dict()["calibration"]

@@ -12,6 +12,7 @@ from titer.models.base import Model
 from titer.models.evidence import Edge, Evidence
 from titer.models.registry import model_class
 
+pytestmark = pytest.mark.slow
 PLANTED = ["chain", "consequence", "latecomer", "recurring"]
 
 

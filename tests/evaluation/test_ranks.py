@@ -140,6 +140,7 @@ def test_pykeens_rank_based_evaluator_agrees():
             assert results.get_metric(f"tail.{ties}.hits_at_{k}") == pytest.approx(hits)
 
 
+@pytest.mark.slow
 def test_tgbs_evaluator_agrees():
     tgb = pytest.importorskip("tgb.linkproppred.evaluate", reason="TGB is not installed: make oracles")
     scores, answers, true = tied_scores(1)

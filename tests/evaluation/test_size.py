@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
-from typer.testing import CliRunner
 
 from commands import titer
 from strategies import random_facts
-from titer.cli.main import app
 from titer.data.dataset import Dataset
 from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis
@@ -72,17 +70,20 @@ def test_a_step_of_titer_counts_the_products_of_the_papers_equations(
     assert size.multiply_adds_per_step == round(once / 3 + network + actions + shared / walks)
 
 
+@pytest.mark.slow
 def test_a_query_of_a_bilinear_model_is_one_product_with_the_entity_table(dataset: Dataset):
     size = Size.of(make(dataset, "tiny", dim=6), dataset)
     expected = Size(6 * (ENTITIES + 2 * RELATIONS) + 1, ENTITIES * 6, ENTITIES * 6)
     assert size == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["recurrency", "random_walk"])
 def test_models_without_parameters_have_no_products(dataset: Dataset, name: str):
     assert Size.of(make(dataset, name), dataset) == Size(0, None, 0)
 
 
+@pytest.mark.slow
 def test_sampled_products_are_counted_as_if_they_were_gathered():
     x, table, rows = torch.randn(4, 6), torch.randn(50, 6), torch.randint(0, 50, (4, 9))
     assert multiply_adds(lambda: sampled_dots(x, table, rows)) == 4 * 9 * 6
@@ -98,12 +99,14 @@ class SharedProducts(TinyModel):
         return (self.entity(subject) @ self.entity.weight.T)[place]
 
 
+@pytest.mark.slow
 def test_the_counted_queries_differ_so_that_shared_work_is_not_undercounted(dataset: Dataset):
     subjects = len(set(dataset.train[-BATCH_SIZE // 2 :].subject) | set(dataset.train[-BATCH_SIZE // 2 :].object))
     size = Size.of(SharedProducts(dataset.vocabulary, dataset.axis), dataset)
     assert size.multiply_adds_per_question == round(subjects * ENTITIES * SharedProducts.Config().dim / BATCH_SIZE)
 
 
+@pytest.mark.slow
 def test_counting_changes_neither_the_model_nor_the_random_state(dataset: Dataset):
     model = make(dataset, "titer", num_edges=5, baseline="moving_average", entropy_decays_per="batch").eval()
     before, random = {name: tensor.clone() for name, tensor in model.state_dict().items()}, torch.get_rng_state()
@@ -123,28 +126,30 @@ def test_the_command_counts_a_configuration_and_a_run_alike(tmp_path: Path):
     assert f"{found['multiply_adds_per_step']:,} multiply-adds per query and hop in training" in printed
 
 
+@pytest.mark.slow
 def test_the_command_counts_the_same_every_time(tmp_path: Path):
     small = [f"--set=model.{size}=8" for size in ("entity_dim", "time_dim", "attention_dim", "kept_edges")]
     words = ["train", "small-world", "--model", "xerte", "--out", str(tmp_path / "run"), "--set=training.epochs=1"]
-    assert CliRunner().invoke(app, [*words, *small, "--set=model.num_edges=[8,8]"]).exit_code == 0
-    counts = [CliRunner().invoke(app, ["size", str(tmp_path / "run"), "--json"]).stdout for _ in range(2)]
+    titer(*words, *small, "--set=model.num_edges=[8,8]")
+    counts = [titer("size", tmp_path / "run", "--json") for _ in range(2)]
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 def test_the_command_counts_a_prepared_model(tmp_path: Path):
     quick = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--set", "model.dim=8"]
     words = ["train", "small-world", "--model", "ta_distmult", "--out", str(tmp_path / "run"), *quick]
-    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    titer(*words)
     run = Run(tmp_path / "run")
-    result = CliRunner().invoke(app, ["size", str(run.path), "--json"], catch_exceptions=False)
+    found = json.loads(titer("size", run.path, "--json"))
     # TA-DistMult reads dates character by character, and learns their length from the facts.
     trained = Size.of(run.load_model(), run.dataset)
-    assert json.loads(result.stdout)["multiply_adds_per_step"] == trained.multiply_adds_per_step
+    assert found["multiply_adds_per_step"] == trained.multiply_adds_per_step
 
 
 @pytest.mark.real_data
 def test_titer_on_icews14_is_smaller_than_published(datasets_folder: Path):
     words = ["size", "titer/icews14", "--data", str(datasets_folder / "ICEWS14"), "--json"]
-    found = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
+    found = json.loads(titer(*words))
     # The published relation table has a row for every entity; with it there would be 1.455 million parameters.
     assert (found["parameters"], found["multiply_adds_per_step"]) == (788_181, 168_248)

@@ -17,6 +17,7 @@ from titer.runs.train import train
 from titer.training.config import Config
 from titer.training.layout import EVENT_METRICS, EVENTS
 
+pytestmark = pytest.mark.slow  # a run with an event model takes seconds
 TALKS = ("Lumeria", "hold talks", "Aldoria")
 
 
@@ -85,7 +86,6 @@ def test_errors_say_what_to_do(run: Path, words: tuple[str, ...], message: str):
     assert message in str(failed.exception)
 
 
-@pytest.mark.slow
 def test_an_evaluation_of_events_is_recorded(run: Path):
     shown = titer("evaluate", run, "--events", "--split", "valid")
     assert "mean of rates" in shown
@@ -101,7 +101,6 @@ def test_a_run_that_is_overwritten_loses_its_event_model(world_data: Dataset, tm
     assert not (run.path / EVENTS).exists()
 
 
-@pytest.mark.slow
 def test_a_run_without_an_event_model_gets_one_when_it_is_first_used(world_data: Dataset, tmp_path: Path):
     train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
     first = titer("events", tmp_path / "run", "--top", "3", "--json")

@@ -21,6 +21,8 @@ from titer.models.base import Model
 
 TINY = EventConfig(num_rows=500, min_batches=2, epochs=1, num_queries=16, new_per_query=3, calibration_steps=2)
 
+pytestmark = pytest.mark.slow  # an event model is trained first
+
 
 def forecast(events: EventModel, model: Model, history: History, time: int, first: int = 1, last: int = 7) -> EventList:
     return events.forecast(events.indexed(history).index, events.origin(model, history, time), first, last)
@@ -112,7 +114,6 @@ def test_a_history_may_have_entities_that_training_did_not(events: EventModel, m
     assert (known.num_entities, 0, 1) in found
 
 
-@pytest.mark.slow
 def test_an_evaluation_has_the_model_and_all_baselines(events: EventModel, model: Model, world_data: Dataset):
     found = evaluate_events(events, model, world_data, "valid", 7, quiet=True)
     names = ["titer", "all-time rate", "last-30-steps rate", "mean of rates", "Poisson regression on counts"]

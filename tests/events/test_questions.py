@@ -19,6 +19,8 @@ from titer.models.registry import model_class
 
 TALKS = ("Lumeria", "hold talks with", "Aldoria")
 
+pytestmark = pytest.mark.slow  # an event model is trained first
+
 
 @pytest.fixture(scope="session")
 def forecaster(world_data: Dataset, model: Model, events: EventModel) -> Forecaster:

@@ -14,6 +14,8 @@ from titer.service.settings import Settings
 
 TALKS = {"subject": "Lumeria", "relation": "hold talks with", "object": "Aldoria"}
 
+pytestmark = pytest.mark.slow  # an event model is trained first
+
 
 @pytest.fixture(scope="module")
 def client(world_data: Dataset, model: Model, events: EventModel) -> Iterator[TestClient]:

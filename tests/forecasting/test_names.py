@@ -81,6 +81,7 @@ def test_the_first_suggestion_has_the_most_similar_spelling(names: list[str], ty
         assert all(typed in simplified(name) for name in error.value.suggestions)
 
 
+@pytest.mark.slow
 def test_suggestions_are_found_among_a_hundred_thousand_names():
     index = NameIndex([f"Minister {number} of Nigeria" for number in range(100_000)], "entity")
     with pytest.raises(UnknownNameError) as error:

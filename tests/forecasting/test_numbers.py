@@ -110,6 +110,7 @@ def test_json_and_tables_have_the_numbers(forecaster: Forecaster):
     assert {number["name"]: number["value"] for number in row["numbers"]} == fact.numbers
 
 
+@pytest.mark.slow
 def test_the_http_api_has_the_numbers_as_a_typed_field(forecaster: Forecaster):
     with TestClient(create_app(forecaster, Settings())) as client:
         request = {"subject": "Caldera", "relation": "hold talks with", "at": "2023-06-20", "top": 1, "explain": 1}

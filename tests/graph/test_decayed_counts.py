@@ -32,6 +32,7 @@ def test_decayed_counts_are_the_sum_over_all_earlier_events(events: list[tuple[i
 
 
 @given(events=EVENTS, now=st.integers(0, 14))
+@pytest.mark.slow
 def test_features_are_those_of_the_counts_or_of_an_empty_group(events: list[tuple[int, int]], now: int):
     counts = counts_of(events)
     found, exists = features_of(counts, torch.arange(5), now)

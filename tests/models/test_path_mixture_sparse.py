@@ -111,6 +111,7 @@ def test_entities_added_after_training_are_scored_as_in_the_dense_computation(gr
 
 
 @given(graph=graphs(), times=st.lists(st.integers(-2, LAST_TIME), min_size=2, max_size=4))
+@pytest.mark.slow
 def test_states_that_are_kept_up_to_date_are_those_of_each_time(graph: Graph, times: list[int]):
     model = random_model(graph.vocabulary, graph.facts).eval()
     history = History(graph.facts, graph.vocabulary)

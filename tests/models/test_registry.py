@@ -3,9 +3,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from titer.cli.main import app
+from commands import invoke
 from titer.errors import PluginError, UnknownNameError
 from titer.models.recurrency import Recurrency
 from titer.models.registry import BUILT_IN, model_class, model_names, register
@@ -63,7 +62,7 @@ def test_a_package_with_a_broken_model_is_reported_and_hides_no_other_model(
     installed(monkeypatch, tmp_path, code)
     with pytest.raises(PluginError, match=reason):
         model_class("added")
-    listed = CliRunner().invoke(app, ["models"], catch_exceptions=False)
+    listed = invoke("models")
     assert reason in listed.stderr
     assert all(f"{name} " in listed.stdout for name in BUILT_IN)
     assert "added" not in listed.stdout

@@ -72,6 +72,7 @@ def euler(model: TANGO, steps: list[int]) -> torch.Tensor:
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("time", "through"), [(1, []), (2, [1]), (6, [1, 2, 5]), (7, [2, 5, 6]), (900, [2, 5, 6])])
 def test_the_equation_is_solved_over_the_latest_snapshots(time: int, through: list[int]):
     model = make(steps=3, jump=0.7)
@@ -81,6 +82,7 @@ def test_the_equation_is_solved_over_the_latest_snapshots(time: int, through: li
         torch.testing.assert_close(found[4], model.entity[4])
 
 
+@pytest.mark.slow
 def test_solvers_of_higher_order_are_more_accurate():
     def solution(solver: str) -> torch.Tensor:
         model = make(steps=1, solver=solver)

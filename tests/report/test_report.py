@@ -3,9 +3,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from titer.cli.main import app
+from commands import titer
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.split import split_by_fraction
@@ -101,7 +100,7 @@ def test_text_and_elements_keep_their_order():
 
 def test_the_command_does_not_overwrite_a_report_by_default(run: Run, tmp_path: Path):
     words = ["report", str(run.path), "--out", str(tmp_path / "report.html"), "--examples", "0"]
-    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    titer(*words)
     with pytest.raises(TiterError, match="already exists"):
-        CliRunner().invoke(app, words, catch_exceptions=False)
-    assert CliRunner().invoke(app, [*words, "--overwrite"], catch_exceptions=False).exit_code == 0
+        titer(*words)
+    titer(*words, "--overwrite")

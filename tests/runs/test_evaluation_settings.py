@@ -43,6 +43,7 @@ def test_other_settings_are_refused(model: str, change: str, message: str):
         with_evaluation_settings(SMALL_CONFIGS[model], [change])
 
 
+@pytest.mark.slow
 def test_settings_of_the_evaluation_change_no_weight(run: Run):
     for changes in (["model.inductive_mean=false"], ["model.mu=0.9"], ["model.beam_size=3"]):
         changed, trained = run.load_model("cpu", changes), run.load_model("cpu")

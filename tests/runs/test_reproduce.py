@@ -65,6 +65,7 @@ def test_reproduce_trains_evaluates_and_writes_a_result(tmp_path: Path, monkeypa
     assert (noted["note"], noted["metrics"]) == ("what was tried", row["metrics"])
 
 
+@pytest.mark.slow
 def test_training_curves_are_drawn_as_an_svg_file(tmp_path: Path):
     quick = ["--set", "training.epochs=3", "--set", "training.validate_every=2", "--set", "model.dim=8"]
     titer("train", "small-world", "--model", "ttranse", "--out", tmp_path / "run", *quick)

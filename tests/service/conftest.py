@@ -17,3 +17,9 @@ def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ru
 @pytest.fixture
 def forecaster(trained: Run, tmp_path: Path) -> Forecaster:
     return Forecaster.load(trained, "cpu", tmp_path / "facts.db")
+
+
+@pytest.fixture(scope="module")
+def shared(trained: Run, tmp_path_factory: pytest.TempPathFactory) -> Forecaster:
+    """A forecaster for tests that add no facts: a service around it is created once, which takes a while."""
+    return Forecaster.load(trained, "cpu", tmp_path_factory.mktemp("shared") / "facts.db")

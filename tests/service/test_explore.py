@@ -14,9 +14,9 @@ from titer.service.settings import Settings
 Rows = list[tuple[str, str, str, int]]
 
 
-@pytest.fixture
-def client(forecaster: Forecaster) -> Iterator[TestClient]:
-    with TestClient(create_app(forecaster, Settings(token=None))) as client:
+@pytest.fixture(scope="module")
+def client(shared: Forecaster) -> Iterator[TestClient]:
+    with TestClient(create_app(shared, Settings(token=None))) as client:
         yield client
 
 
@@ -98,6 +98,7 @@ def test_an_unknown_name_is_answered_with_suggestions(client: TestClient):
     assert "Aldoria" in client.get("/v1/entity", params={"name": "Aldorai"}).json()["error"]["suggestions"]
 
 
+@pytest.mark.slow
 def test_added_facts_are_counted_at_once(forecaster: Forecaster):
     token = {"Authorization": "Bearer secret"}
     with TestClient(create_app(forecaster, Settings(token="secret")), headers=token) as client:  # pyright: ignore[reportArgumentType]

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from titer.errors import ConfigError, StoreError
 from titer.forecasting.forecaster import Forecaster
+from titer.runs.run import Run
 from titer.service.app import create_app
 from titer.service.guard import HEADERS
 from titer.service.server import read_settings
@@ -25,15 +26,16 @@ TOKEN = "gehëim ✓"
 SMALL = 2000
 
 
-@pytest.fixture
-def client(forecaster: Forecaster) -> Iterator[TestClient]:
+@pytest.fixture(scope="module")
+def client(shared: Forecaster) -> Iterator[TestClient]:
     # Errors of the service must be answered, not raised, here as well.
-    with TestClient(create_app(forecaster, Settings(max_bytes=4 << 20))) as client:
+    with TestClient(create_app(shared, Settings(max_bytes=4 << 20))) as client:
         yield client
 
 
-@pytest.fixture
-def guarded(forecaster: Forecaster) -> Iterator[TestClient]:
+@pytest.fixture(scope="module")
+def guarded(trained: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    forecaster = Forecaster.load(trained, "cpu", tmp_path_factory.mktemp("guarded") / "facts.db")
     with TestClient(create_app(forecaster, Settings(token=SecretStr(TOKEN)))) as client:
         yield client
 
@@ -88,11 +90,11 @@ class TestErrors:
         assert problem(response)["details"]
         assert len(response.content) < 5000
 
-    def test_an_unexpected_error_is_logged_and_hidden(self, client, forecaster, monkeypatch, caplog):
+    def test_an_unexpected_error_is_logged_and_hidden(self, client, shared, monkeypatch, caplog):
         def fail() -> None:
             raise RuntimeError("secret internals")
 
-        monkeypatch.setattr(forecaster, "_current", fail)
+        monkeypatch.setattr(shared, "_current", fail)
         with caplog.at_level(logging.ERROR):
             for path, body in (("/v1/forecast", TALKS), ("/v1/explain", {**TALKS, "answer": "Drovia"})):
                 response = client.post(path, json=body)
@@ -104,11 +106,11 @@ class TestErrors:
         monkeypatch.undo()
         assert client.post("/v1/forecast", json=TALKS).status_code == 200
 
-    def test_an_unavailable_store_is_a_server_error_without_details(self, client, forecaster, monkeypatch, caplog):
+    def test_an_unavailable_store_is_a_server_error_without_details(self, client, shared, monkeypatch, caplog):
         def fail() -> None:
             raise StoreError("postgresql://admin@inside/facts cannot be used")
 
-        monkeypatch.setattr(forecaster, "_current", fail)
+        monkeypatch.setattr(shared, "_current", fail)
         for response in (client.post("/v1/forecast", json=TALKS), client.get("/v1/model")):
             assert (response.status_code, problem(response)["code"]) == (503, "no_store")
             assert "admin" not in response.text
@@ -133,6 +135,7 @@ class TestSize:
         assert response.status_code == 422
         assert "at most 1000, not 5000" in problem(response)["message"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("path", ["/v1/forecast", "/v1/explain", "/v1/what-if", "/v1/facts", "/nowhere"])
     def test_a_chunked_body_is_limited_in_size(self, forecaster: Forecaster, path: str):
         def pieces() -> Iterator[bytes]:
@@ -146,6 +149,7 @@ class TestSize:
                 assert (response.status_code, problem(response)["code"]) == (413, "too_large")
                 assert f'route="{path}",status="413"' in client.get("/metrics").text
 
+    @pytest.mark.slow
     def test_a_body_with_too_large_a_declared_length_is_not_read(self, forecaster: Forecaster):
         with TestClient(create_app(forecaster, Settings(max_bytes=SMALL))) as client:
             for length in (str(SMALL + 1), "9" * 100):
@@ -218,6 +222,7 @@ class TestRequests:
             sent = [(b"Authorization", password), *([(b"Content-Type", kind)] if kind else [])]
             assert guarded.post("/v1/facts", content=body, headers=sent).status_code == 422
 
+    @pytest.mark.slow
     def test_a_foreign_host_name_is_rejected(self, forecaster: Forecaster):
         with TestClient(create_app(forecaster, Settings(local_only=True))) as client:
             for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"):
@@ -242,6 +247,7 @@ class TestRequests:
         for path in ("app.py", "..%2fapp.py", "%2e%2e/app.py", "%2fetc%2fpasswd", "", ".", "index.html%00", "main.js/"):
             assert client.get(f"/page/{path}").status_code == 404, path
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("path", "body"),
         [

@@ -303,6 +303,7 @@ def test_sqlite_uses_a_write_ahead_log_and_syncs_it(tmp_path: Path):
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
 
 
+@pytest.mark.slow
 def test_postgresql_commits_synchronously_whatever_the_server_setting(postgres):
     address = postgres.new_store() + "%20-csynchronous_commit%3Doff"
     with FactStore(address, dataset()) as store:

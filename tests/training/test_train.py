@@ -8,9 +8,8 @@ import pytest
 import torch
 from safetensors import safe_open
 from torch import Tensor
-from typer.testing import CliRunner
 
-from titer.cli.main import app
+from commands import titer
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import RunError, TiterError
@@ -264,16 +263,16 @@ def test_one_command_checks_once_what_it_may_overwrite(
 
     monkeypatch.setattr("titer.runs.run.check_can_create", check)
     words = ["train", "small-world", "--model", "recurrency", "--out", str(tmp_path / "run"), *resume]
-    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    titer(*words)
     assert checked == [tmp_path / "run"]
 
 
 def test_the_command_reports_a_wrong_setting_before_an_existing_run(tiny_run: Run):
     words = ["train", "small-world", "--model", "tiny", "--out", str(tiny_run.path), "--set"]
     with pytest.raises(TiterError, match=r"training\.epochs"):
-        CliRunner().invoke(app, [*words, "training.epochs=-1"], catch_exceptions=False)
+        titer(*words, "training.epochs=-1")
     with pytest.raises(TiterError, match="already holds a run"):
-        CliRunner().invoke(app, [*words, "training.epochs=1"], catch_exceptions=False)
+        titer(*words, "training.epochs=1")
 
 
 def test_a_run_without_weights_cannot_be_loaded_yet(tiny_run: Run, tmp_path: Path):

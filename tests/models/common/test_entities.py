@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from built import Built
@@ -33,6 +34,7 @@ def test_an_added_entity_is_no_answer_before_its_first_fact():
     assert mask_unseen(scores, queries, 6, history(6)) is scores
 
 
+@pytest.mark.slow
 def test_masking_many_added_entities_needs_no_more_memory_than_their_scores():
     time = torch.arange(50)
     queries = Queries(torch.zeros_like(time), torch.zeros_like(time), time)

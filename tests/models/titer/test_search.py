@@ -144,6 +144,7 @@ def test_explained_paths_have_the_probability_of_the_answer(variant: dict, graph
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=VARIANT_NAMES)
+@pytest.mark.slow
 def test_sampled_walks_are_walks(world_data, monkeypatch: pytest.MonkeyPatch, variant: dict):
     """Every hop is an edge before the query's time, or a self-loop, and has the probability of the policy."""
     model = make_model(world_data.vocabulary, num_edges=5, **variant)

@@ -244,6 +244,7 @@ def test_the_entropy_weight_decays_after_every_batch(noise: list[Tensor]):
         result.loss.backward()  # the decay in place must not disturb the gradient
 
 
+@pytest.mark.slow
 def test_the_entropy_weight_decays_after_every_epoch(noise: list[Tensor]):
     model = make(entropy_weight=0.5, entropy_decay=0.6, entropy_decays_per="epoch")
     queries, answers = batch()
