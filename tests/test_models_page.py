@@ -82,8 +82,9 @@ def test_the_recommendations_follow_from_the_results():
     mrr: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     paths = (ROOT / "benchmarks" / "results").glob("*.json")
     results = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    largest = max(results, key=lambda result: result.get("gpu_gigabytes") or 0)
-    assert (largest["label"], f"{largest['gpu_gigabytes']:.1f}") == ("xerte/icews18", "9.8")
+    sizes = [(result.get("gpu_gigabytes") or 0, result["label"]) for result in results]
+    assert max(sizes) == (pytest.approx(35.4, abs=0.05), "tirgn/yago")
+    assert max(size for size in sizes if "xerte" in size[1]) == (pytest.approx(9.8, abs=0.05), "xerte/icews18")
     for result in results:
         name, _, dataset = result["label"].partition("/")
         if name in BUILT_IN and dataset in ("icews14", "icews18", "wiki", "yago"):
@@ -92,7 +93,7 @@ def test_the_recommendations_follow_from_the_results():
     for by_model in mrr.values():
         order = sorted(by_model, key=lambda name: -mean(by_model[name]))
         assert order[0] == "path_mixture"
-        assert order.index("recurrency") <= 2
+        assert 1 <= order.index("recurrency") <= 3
 
 
 def test_the_table_of_methods_names_what_a_model_can_override():
