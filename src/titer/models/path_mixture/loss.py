@@ -62,6 +62,7 @@ class Targets:
     excluded: Tensor  # (excluded,) positions in the matrix of other true answers
     num_rest: Tensor  # (queries,) float: entities that the last column counts for, without other true answers
     num_excluded_rest: Tensor  # (queries,) float: other true answers in the last column
+    num_hidden: Tensor  # () float: columns that are no entities; their priors are -inf
     num_entities: int
     smoothing: float
 
@@ -98,7 +99,7 @@ class _CrossEntropy(torch.autograd.Function):
         # The last column has the logarithm of the sum of the probabilities of its entities.
         of_rest = torch.where(targets.num_rest > 0, matrix[:, -1] - log_rest, -torch.inf)
         sums += targets.num_rest * of_rest.clamp(min=MIN_LOG_PROBABILITY)
-        sums += targets.num_excluded_rest * MIN_LOG_PROBABILITY
+        sums += (targets.num_excluded_rest - targets.num_hidden) * MIN_LOG_PROBABILITY
         kept += targets.num_rest * (of_rest > MIN_LOG_PROBABILITY)
         in_rest = targets.answer == matrix.shape[1] - 1
         of_answer = matrix.gather(1, targets.answer[:, None])[:, 0]

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 
 from titer.graph.count_features import NUM_FEATURES, no_features
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.direct import PastFacts
 from titer.models.path_mixture.dropout import Dropout, effective_rate, random_mask
-from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.reached import Reached
+from titer.models.path_mixture.prior_plans import QueryPlan
+from titer.models.path_mixture.reach import ReachPlan
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 NUM_KINDS = 4
@@ -60,63 +59,49 @@ class Trust(nn.Module):
             nn.Linear(config.hidden_dim, 1),
         )
 
-    def forward(
-        self,
-        batch: QueryBatch,
-        reached: Reached,
-        inputs: PairInputs,
-        facts: PastFacts,
-        fact_slots: Tensor,
-        fact_weight: Tensor,
-        subject_activity: Tensor,
-    ) -> Tensor:
+    def forward(self, query: QueryPlan, plan: ReachPlan, inputs: PairInputs, fact_weight: Tensor) -> Tensor:
         """Return φ of the reached answers.
 
         Args:
-            batch: The queries.
-            reached: The reached answers.
+            query: The queries.
+            plan: The reached answers; all pairs with past facts are among them.
             inputs: What is known about each of them.
-            facts: The past facts of the subjects; all of their pairs are among the reached.
-            fact_slots: The reached answer of each of ``facts.ends``. Shape ``(query pairs,)``.
             fact_weight: The weight of each series of each query. Shape ``(query series,)``.
-            subject_activity: Features of the subject's past facts with the query's relation. Shape ``(queries, 9)``.
 
         Returns:
             Shape ``(reached,)``.
         """
+        facts = plan.facts
         first, second, third = self.network[0], self.network[3], self.network[5]
         assert isinstance(first, nn.Linear)
         assert isinstance(second, nn.Linear)
         assert isinstance(third, nn.Linear)
         dropout = self.network[2]
         assert isinstance(dropout, Dropout)
-        same, all_facts, relations, kinds, subject, values, query = first.weight.split(self.sizes, dim=1)
+        same, all_facts, relations, kinds, subject, values, relation = first.weight.split(self.sizes, dim=1)
 
-        nothing = no_features(subject_activity.device)
+        nothing = no_features(fact_weight.device)
         no_weight = _log(nothing.new_zeros(1))
         constant = same @ torch.cat([no_weight, nothing]) + all_facts @ nothing + first.bias
-        of_query = constant + subject_activity @ subject.T + self.query(batch.relation) @ query.T
+        of_query = constant + query.activity @ subject.T + self.query(query.relation) @ relation.T
 
         gated = self.past(facts.relation) * self.gate(facts.features)
         gated = torch.zeros(len(facts.pair_features), self.dim, device=gated.device).index_add(0, facts.pair, gated)
         of_facts = facts.pair_features @ all_facts.T + (gated / 3) @ relations.T
 
         # At most one series of a query's pair has the relation of the query.
-        relation = facts.relation.index_select(0, facts.query_series)
-        with_same = (relation == batch.relation.index_select(0, facts.query)).nonzero()[:, 0]
-        same_features = facts.features.index_select(0, facts.query_series.index_select(0, with_same)) - nothing
-        same_weight = _log(fact_weight.index_select(0, with_same)) - no_weight
-        of_same = torch.cat([same_weight[:, None], same_features], dim=1) @ same.T
-        same_slots = fact_slots.index_select(0, facts.series_end.index_select(0, with_same))
+        same_weight = _log(fact_weight.index_select(0, facts.same)) - no_weight
+        of_same = torch.cat([same_weight[:, None], facts.same_features], dim=1) @ same.T
 
         columns = [_log(total) for total in inputs.kinds]
         # Kinds of paths that are switched off have no weight.
-        columns += [no_weight.expand(len(reached))] * (NUM_KINDS - len(columns))
+        columns += [no_weight.expand(len(plan.row))] * (NUM_KINDS - len(columns))
         columns += [inputs.prior / 5, inputs.frequency / 5, inputs.activity]
         of_pair = torch.stack(columns)  # (7, reached): thin matrices are multiplied faster this way
         weight = torch.cat([kinds, values], dim=1)
 
-        shared = _Shared(reached.row, facts.query_pair, fact_slots, same_slots, dropout.rate if self.training else 0.0)
+        rate = dropout.rate if self.training else 0.0
+        shared = _Shared(plan.row, facts.query_pair, plan.pair_at, plan.same_at, rate)
         terms = (of_query, of_facts, of_same, of_pair, weight)
         output = _Network.apply(*terms, second.weight, second.bias, third.weight[0], shared)  # type: ignore
         return output + third.bias + self.prior_share * inputs.prior  # type: ignore[no-any-return]
