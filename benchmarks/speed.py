@@ -15,7 +15,6 @@ import torch
 
 from titer import History, Queries, evaluate, load_dataset
 from titer.models.registry import model_class
-from titer.training.batches import shuffled_batches
 from titer.training.config import Config
 from titer.training.device import choose_device
 from titer.training.steps import make_stepper
@@ -53,8 +52,7 @@ def main() -> None:
     indexing = time.perf_counter()
     history = History(dataset.train, dataset.vocabulary).to(device)
     stepper = make_stepper(model, *Queries.from_facts(dataset.train, dataset.vocabulary), history, config.training)
-    size, by_time = config.training.batch_size, model.batch_by_time
-    batches = shuffled_batches(stepper.queries, size, by_time=by_time)
+    size, batches = config.training.batch_size, stepper.batches()
     if model.has_static_shapes:
         batches = [rows for rows in batches if len(rows) == size]  # a smaller last batch is not replayed
     recording = time.perf_counter()

@@ -7,6 +7,7 @@ shapes, so one recorded CUDA graph serves all of them.
 Each tensor names the dimension of its rows, and how it is padded: ``Annotated[Tensor, Column("paths", of="pairs")]``.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -66,6 +67,14 @@ def pad(plan: PlanType, sizes: Sizes) -> PlanType:
 def tensors(plan: Any) -> list[Tensor]:
     """Return the tensors of a plan, in an order that depends on its type alone."""
     return [value for _, value in _columns(plan, {})]
+
+
+def row_bytes(plan: Any) -> dict[str, int]:
+    """Return the memory of a row of every dimension, in bytes."""
+    found: dict[str, int] = {}
+    for column, value in _columns(plan, {}):
+        found[column.dim] = found.get(column.dim, 0) + value.element_size() * math.prod(value.shape[1:])
+    return found
 
 
 def num_bytes(plan: Any) -> int:

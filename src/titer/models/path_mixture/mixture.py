@@ -257,7 +257,7 @@ class Mixture(nn.Module):
         longer = Longer(plan)
         for kind in self.longer:
             if isinstance(kind, TwoHops):
-                assert plan.first is not None and plan.two_hops is not None and plan.two_hops_slots is not None
+                assert plan.two_hops_slots is not None
                 longer = replace(longer, two_hops=kind(plan.first, plan.two_hops))
                 assert longer.two_hops is not None
                 kinds.append(longer.two_hops.total(plan.two_hops_slots, num_reached))
