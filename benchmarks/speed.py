@@ -2,9 +2,9 @@
 
     python benchmarks/speed.py data/ICEWS14 --config src/titer/configs/titer/icews14.toml
 
-Training is measured over fifty batches: as in the first epoch, and as in later epochs, when plans are kept and steps are
-recorded. Testing is measured over the test split. The set-up is everything before the first optimisation step, and on a
-GPU also recording that step.
+Training is measured over fifty batches: as in the first epoch, and as in later epochs, when plans are kept and steps
+are recorded. Testing is measured over the test split. The set-up is everything before the first optimisation step, and
+on a GPU also recording that step.
 """
 
 import argparse
