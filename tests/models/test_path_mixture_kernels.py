@@ -33,6 +33,20 @@ def test_kernel_sums_rows_and_has_the_gradient_of_the_plain_version(num_bags: in
     torch.testing.assert_close(gradient.cpu(), wanted, rtol=1e-5, atol=1e-5)
 
 
+@needs_kernels
+@pytest.mark.parametrize(("num_segments", "dim", "longest"), [(1, 3, 1), (7, 40, 70), (4, 128, 0)])
+def test_kernel_sums_segments(num_segments: int, dim: int, longest: int):
+    from titer.models.path_mixture import bags_triton
+
+    generator = torch.Generator().manual_seed(num_segments)
+    length = torch.randint(0, longest + 1, (num_segments,), generator=generator, dtype=torch.int32)
+    values = torch.randn(int(length.sum()) + 3, dim, generator=generator)  # three rows of padding
+    start = length.cumsum(0, dtype=torch.int32) - length
+    found = bags_triton.segment_sums(*(each.to(KERNEL_DEVICE) for each in (values, start, length)))
+    for each, first, size in zip(found.cpu(), start.tolist(), length.tolist(), strict=True):
+        torch.testing.assert_close(each, values[first : first + size].sum(dim=0), rtol=1e-5, atol=1e-5)
+
+
 @needs_interpreter
 @pytest.mark.slow
 def test_the_interpreter_runs_the_kernels():

@@ -50,8 +50,16 @@ class _PriorMatrix(torch.autograd.Function):
         relation, query, answer, at = ctx.saved_tensors
         matrix, of_pairs = gradients
         matrix.view(-1).index_add_(0, at, of_pairs)
-        frequency = matrix.new_zeros(ctx.num_relations, matrix.shape[1]).index_add_(0, relation, matrix)
-        return frequency, None, matrix @ answer, matrix.T @ query, None
+        return _by_relation(matrix, relation, ctx.num_relations), None, matrix @ answer, matrix.T @ query, None
+
+
+def _by_relation(matrix: Tensor, relation: Tensor, num_relations: int) -> Tensor:
+    """Return the sums of the rows of each relation. (num_relations, columns)"""
+    if matrix.is_cuda:
+        # On a GPU, a product is faster than sums for which many rows wait for the same memory.
+        chosen = torch.arange(num_relations, device=relation.device)[:, None] == relation
+        return chosen.to(matrix.dtype) @ matrix
+    return matrix.new_zeros(num_relations, matrix.shape[1]).index_add_(0, relation, matrix)
 
 
 @dataclass(frozen=True)

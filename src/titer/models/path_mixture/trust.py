@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from titer.graph.count_features import NUM_FEATURES, no_features
+from titer.kernels import triton_is_installed
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout, effective_rate, random_mask
 from titer.models.path_mixture.prior_plans import QueryPlan
@@ -101,7 +102,7 @@ class Trust(nn.Module):
         weight = torch.cat([kinds, values], dim=1)
 
         rate = dropout.rate if self.training else 0.0
-        shared = _Shared(plan.row, facts.query_pair, plan.pair_at, plan.same_at, rate)
+        shared = _Shared(plan.row, plan.length, facts.query_pair, plan.pair_at, plan.same_at, rate)
         terms = (of_query, of_facts, of_same, of_pair, weight)
         output = _Network.apply(*terms, second.weight, second.bias, third.weight[0], shared)  # type: ignore
         return output + third.bias + self.prior_share * inputs.prior  # type: ignore[no-any-return]
@@ -112,6 +113,7 @@ class _Shared:
     """Which terms of the first layer belong to a reached answer; the slots ascend, like the reached answers."""
 
     row: Tensor  # (reached,) the query
+    length: Tensor  # (queries,) number of reached answers
     pair: Tensor  # (query pairs,)
     fact_slots: Tensor  # (query pairs,) the reached answer of each
     same_slots: Tensor  # (series of the query's relation,) the reached answer of each
@@ -128,6 +130,18 @@ class _Shared:
         for number, start in enumerate(starts[:-1].tolist()):
             pairs, series = (slice(bound[number], bound[number + 1]) for bound in bounds)
             yield slice(start, start + size), pairs, series
+
+
+    def add_by_query(self, total: Tensor, rows: slice, values: Tensor) -> None:
+        """Add the values of some reached answers to the totals of their queries. (queries, dim)"""
+        if not values.is_cuda or not triton_is_installed():
+            total.index_add_(0, self.row[rows], values)
+            return
+        from titer.models.path_mixture import bags_triton
+
+        # Those of a query follow each other. Adding them one by one, hundreds would wait for the same memory.
+        start = torch.cumsum(self.length, 0, dtype=self.length.dtype) - self.length
+        total += bags_triton.segment_sums(values, start, self.length)
 
 
 class _Network(torch.autograd.Function):
@@ -176,7 +190,7 @@ class _Network(torch.autograd.Function):
             to_second.addmm_(middle.T, first[rows])
             layer = _where_positive(middle @ second, first[rows])
             start = rows.start or 0
-            to_query.index_add_(0, shared.row[rows], layer)
+            shared.add_by_query(to_query, rows, layer)
             to_facts.index_add_(0, shared.pair[pairs], layer.index_select(0, shared.fact_slots[pairs] - start))
             torch.index_select(layer, 0, shared.same_slots[series] - start, out=to_same[series])
             to_pair[:, rows] = weight.T @ layer.T
