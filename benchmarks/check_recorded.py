@@ -13,30 +13,32 @@ from titer.training.config import TrainingConfig
 from titer.training.planned import PlannedStepper, RecordingStepper
 from titer.training.steps import Stepper
 
+BATCHES = 12
+EPOCHS = 3
+
 
 def main() -> None:
     """Train the same model with each stepper, and print the largest difference between the weights."""
-    dataset = small_world().dataset
+    dataset, device = small_world().dataset, "cuda" if torch.cuda.is_available() else "cpu"
+    kinds: list[type[Stepper]] = [Stepper, PlannedStepper, *([RecordingStepper] if device == "cuda" else [])]
     found: dict[str, dict[str, torch.Tensor]] = {}
-    for kind in (Stepper, PlannedStepper, RecordingStepper):
+    for kind in kinds:
         torch.manual_seed(0)
         config = PathMixtureConfig(dropout=0.0, entity_dropout=0.0, members=2)
         model = PathMixture(dataset.vocabulary, dataset.axis, config)
         model.prepare(dataset.train, dataset.valid)
-        model.cuda().train()
+        model.to(device).train()
         queries, answers = Queries.from_facts(dataset.train, dataset.vocabulary)
-        history = History(dataset.train, dataset.vocabulary).to("cuda")
-        # One learning rate for all weights makes rounding errors visible, so it is small.
+        history = History(dataset.train, dataset.vocabulary).to(device)
         stepper = kind(model, queries, answers, history, TrainingConfig(batch_size=64, learning_rate=0.001))
         torch.manual_seed(1)
-        batches = PlannedStepper(model, queries, answers, history, TrainingConfig(batch_size=64)).batches()
-        for _ in range(3):
-            for rows in batches:
-                stepper.step(rows)
+        batches = PlannedStepper(model, queries, answers, history, TrainingConfig(batch_size=64)).batches()[:BATCHES]
+        for rows in EPOCHS * batches:
+            stepper.step(rows)
         recordings = [each.graph is not None for each in getattr(stepper, "recordings", [])]
-        print(f"{kind.__name__}: loss {stepper.averages()['loss']:.5f}, recordings {recordings}")
+        print(f"{kind.__name__}: loss {stepper.averages()['loss']:.5f}, recordings {recordings}", flush=True)
         found[kind.__name__] = {name: value.detach().clone() for name, value in model.named_parameters()}
-    for name in ("PlannedStepper", "RecordingStepper"):
+    for name in [kind.__name__ for kind in kinds[1:]]:
         pairs = ((found[name][key], value) for key, value in found["Stepper"].items())
         print(f"largest difference of {name}: {max(float((a - b).abs().max()) for a, b in pairs):.2e}")
 

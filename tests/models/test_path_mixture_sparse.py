@@ -26,6 +26,7 @@ from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.sampled import Sample
+from titer.training.batches import shuffled_batches
 
 SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 6, "second_edges": 5}
 KINDS = ("direct", "two_hops", "same_relation", "trust", "prior", "names")
@@ -289,8 +290,9 @@ def test_a_padded_plan_of_the_small_world_gives_the_same_loss_and_gradients(worl
 def assert_padding_changes_nothing(model: PathMixture, facts: Facts, more: int) -> None:
     history = History(facts, model.vocabulary)
     queries, answers = Queries.from_facts(facts[facts.time == facts.time.max()], model.vocabulary)
-    plan = model.plan(queries, answers, history)
-    assert plan is not None
+    plans = model.plans(queries, answers, [len(queries)], history)
+    assert plans is not None
+    (plan,) = plans
     # Each dimension grows by another number of rows.
     sizes = {dim: size + more + i for i, (dim, size) in enumerate(sorted(sizes_of(plan).items()))}
     padded = pad(lean(plan), sizes)
@@ -303,3 +305,33 @@ def assert_padding_changes_nothing(model: PathMixture, facts: Facts, more: int) 
         torch.testing.assert_close(
             gradient, wanted[name], rtol=1e-4, atol=1e-5, msg=lambda m, name=name: f"{name}: {m}"
         )
+
+
+@pytest.mark.slow
+@given(graph=graphs(), members=st.integers(1, 2), without=st.sets(st.sampled_from(KINDS)))
+def test_batches_planned_together_have_the_plans_of_each(graph: Graph, members: int, without: set[str]):
+    if len(graph.facts) == 0:
+        return
+    model = random_model(graph.vocabulary, graph.facts, members=members, **dict.fromkeys(without, False))
+    assert_planned_together(model, graph.facts)
+
+
+def test_batches_of_the_small_world_that_are_planned_together_have_the_plans_of_each(world_data: Dataset):
+    assert_planned_together(random_model(world_data.vocabulary, world_data.train), world_data.train[:150])
+
+
+def assert_planned_together(model: PathMixture, facts: Facts) -> None:
+    history = History(facts, model.vocabulary)
+    queries, answers = Queries.from_facts(facts, model.vocabulary)
+    torch.manual_seed(0)
+    batches = shuffled_batches(queries, 5, by_time=True)
+    every = torch.cat(batches)
+    together = model.plans(queries[every], answers[every], [len(rows) for rows in batches], history)
+    assert together is not None
+    for rows, found in zip(batches, together, strict=True):
+        plans = model.plans(queries[rows], answers[rows], [len(rows)], history)
+        assert plans is not None
+        (expected,) = plans
+        assert sizes_of(found) == sizes_of(expected)
+        for ours, theirs in zip(tensors(found), tensors(expected), strict=True):
+            torch.testing.assert_close(ours.double(), theirs.double(), rtol=1e-5, atol=1e-6)

@@ -64,21 +64,24 @@ def test_kept_plans_train_the_same_weights_as_steps_without_plans(world_data: Da
 
 def test_a_plan_is_made_once_while_there_is_memory(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
     made: list[int] = []
-    plan = PathMixture.plan
+    plans = PathMixture.plans
 
-    def counted(self: PathMixture, queries: Queries, *rest: Any) -> Any:
-        made.append(len(queries))
-        return plan(self, queries, *rest)
+    def counted(self: PathMixture, queries: Queries, answers: Tensor, sizes: list[int], history: History) -> Any:
+        made.extend(sizes)
+        return plans(self, queries, answers, sizes, history)
 
-    monkeypatch.setattr(PathMixture, "plan", counted)
+    monkeypatch.setattr(PathMixture, "plans", counted)
+    monkeypatch.setattr(planned, "TOGETHER", {"cpu": 3})
     stepper = stepper_of(PlannedStepper, world_data)
-    batches = stepper.batches()[:3]
+    batches = stepper.batches()[:6]
     train(stepper, batches, 3)
-    assert len(made) == 3
+    assert made == [len(rows) for rows in batches]
+    made.clear()
     monkeypatch.setattr(planned, "free_memory", lambda _device: 0)
     stepper = stepper_of(PlannedStepper, world_data)
-    train(stepper, stepper.batches()[:3], 3)
-    assert len(made) == 3 + 9
+    batches = stepper.batches()[:6]
+    train(stepper, batches, 2)
+    assert made == 2 * [len(rows) for rows in batches]
 
 
 def test_every_epoch_has_the_same_batches_in_another_order(world_data: Dataset):
@@ -155,7 +158,7 @@ def test_a_recording_reads_the_plan_that_was_loaded_last():
 def test_models_with_plans_keep_them(world_data: Dataset):
     made = stepper_of(make_stepper, world_data)  # type: ignore[arg-type]
     assert type(made) is PlannedStepper
-    assert type(made.model).plan is not Model.plan
+    assert type(made.model).plans is not Model.plans
 
 
 @needs_gpu

@@ -1,7 +1,7 @@
 """The base class of all models."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -130,19 +130,20 @@ class Model(nn.Module, ABC):
         """
         raise TypeError(f"{self.name} has no parameters to train")
 
-    def plan(self, queries: Queries, answers: Tensor, history: History) -> Any:
-        """Look up all that ``training_step`` reads of the facts, apart from the parameters.
+    def plans(self, queries: Queries, answers: Tensor, sizes: Sequence[int], history: History) -> Sequence[Any] | None:
+        """Look up all that ``training_step`` reads of the facts for some batches, apart from the parameters.
 
         A model that overrides this also implements ``planned_step``. The training loop then divides the queries into
-        batches once, and keeps their plans for the following epochs. The plan is one of ``titer.models.common.plan``.
+        batches once, and keeps their plans for the following epochs. A plan is one of ``titer.models.common.plan``.
 
         Args:
-            queries: As for ``training_step``.
+            queries: The queries of some batches, one batch after another.
             answers: As for ``training_step``.
+            sizes: The number of queries of each batch.
             history: As for ``training_step``.
 
         Returns:
-            The plan; None, the default, if there is none for this batch.
+            The plan of each batch; None, the default, if there are none for these batches.
         """
         return None
 

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from titer.training.steps import WARM_UP_STEPS, Stepper
 
 SHARE_OF_MEMORY = 0.4
 """Share of the free memory that kept plans may take."""
+TOGETHER = {"cuda": 8}
+"""By device type, the number of batches that are planned together, so that the calls to a GPU are fewer; else 1."""
 MAX_RECORDINGS = 24
 """Number of recorded graphs: batches of different sizes have graphs of their own."""
 HEADROOM = 1.15
@@ -34,11 +37,16 @@ class PlannedStepper(Stepper):
             torch.manual_seed(config.seed)
             self._batches = super().batches()
         self._kept: dict[int, tuple[Tensor, Any]] = {}
+        self._ahead: dict[int, tuple[Tensor, Any]] = {}
+        self._following: dict[int, Tensor] = {}
         self._memory = int(SHARE_OF_MEMORY * free_memory(model.device))
+        self._num_together = TOGETHER.get(model.device.type, 1)
 
     def batches(self) -> list[Tensor]:
         """Return the same batches in every epoch, in random order."""
-        return [self._batches[i] for i in torch.randperm(len(self._batches)).tolist()]
+        order = [self._batches[i] for i in torch.randperm(len(self._batches)).tolist()]
+        self._following = {id(rows): after for rows, after in pairwise(order)}
+        return order
 
     def _compute(self, rows: Tensor) -> None:
         plan = self._plan(rows)
@@ -52,19 +60,42 @@ class PlannedStepper(Stepper):
 
     def _plan(self, rows: Tensor) -> Any:
         """Return the plan of a batch, kept or new; None if the model has none for it."""
-        kept = self._kept.get(id(rows))
-        if kept is not None and kept[0] is rows:
-            return kept[1]
+        plan = self._kept_plan(rows)
+        if plan is not None:
+            self._ahead.pop(id(rows), None)
+            return plan
+        # The batches that follow are planned together with this one.
+        together = [rows]
+        while len(together) < self._num_together and id(together[-1]) in self._following:
+            together.append(self._following[id(together[-1])])
+        together = [each for each in together if self._kept_plan(each) is None]
+        every = torch.cat(together)
         with torch.no_grad():
-            plan = self.model.plan(self.queries[rows], self.answers[rows], self.history)
-            if plan is None:
+            sizes = [len(each) for each in together]
+            plans = self.model.plans(self.queries[every], self.answers[every], sizes, self.history)
+            if plans is None:
                 return None
-            plan = self._finished(lean(plan))
+            for each, new in zip(together, plans, strict=True):
+                self._keep(each, self._finished(lean(new)))
+        plan = self._kept_plan(rows)
+        self._ahead.pop(id(rows), None)
+        return plan
+
+    def _kept_plan(self, rows: Tensor) -> Any:
+        for kept in (self._kept, self._ahead):
+            found = kept.get(id(rows))
+            if found is not None and found[0] is rows:
+                return found[1]
+        return None
+
+    def _keep(self, rows: Tensor, plan: Any) -> None:
+        """Keep a plan for all epochs if there is memory, and otherwise until it is used."""
         size = num_bytes(plan)
         if size <= self._memory:
             self._memory -= size
             self._kept[id(rows)] = rows, plan
-        return plan
+        else:
+            self._ahead[id(rows)] = rows, plan
 
     def _finished(self, plan: Any) -> Any:
         return plan
@@ -158,7 +189,7 @@ def recording_for(recordings: list[Recording], plan: Any, *, exactly: bool = Fal
     if best is not None and _padded_bytes(best.sizes, per_row) <= MAX_PADDING * _padded_bytes(sizes, per_row):
         return best
     new = Recording({dim: padded_size(size) for dim, size in sizes.items()})
-    if len(recordings) >= MAX_RECORDINGS or (best is not None and best.sizes == new.sizes):
+    if len(recordings) >= MAX_RECORDINGS or any(each.sizes == new.sizes for each in recordings):
         return best
     recordings.append(new)
     return new

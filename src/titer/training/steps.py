@@ -129,7 +129,7 @@ def make_stepper(model: Model, queries: Queries, answers: Tensor, history: Histo
     from titer.training.planned import PlannedStepper, RecordingStepper
 
     may_record = model.device.type == "cuda" and config.cuda_graph
-    if type(model).plan is not Model.plan:
+    if type(model).plans is not Model.plans:
         kind = RecordingStepper if may_record else PlannedStepper
     else:
         kind = GraphedStepper if may_record and model.has_static_shapes else Stepper

@@ -25,12 +25,14 @@ class Column:
     """How a tensor is padded: its rows are those of a dimension, and added rows have one value.
 
     The value is ``fill``, or the last row of the dimension ``of``, if the tensor holds positions in that dimension. A
-    padded dimension is always larger than what is in it, so that its last row is padding.
+    padded dimension is always larger than what is in it, so that its last row is padding. Slots are positions in the
+    dimension ``slot_of``, counted from 1, and 0 for nothing.
     """
 
     dim: str
     fill: float = 0
     of: str | None = None
+    slot_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,20 @@ def pad(plan: PlanType, sizes: Sizes) -> PlanType:
     return _pad(plan, sizes, {})
 
 
+def split(plan: PlanType, bounds: Mapping[str, list[int]]) -> list[PlanType]:
+    """Return the plans of the batches that one plan was made for.
+
+    Args:
+        plan: The plan; the rows of a batch follow those of the batch before it.
+        bounds: For every dimension, the first row of each batch, and the number of rows.
+
+    Returns:
+        A plan for each batch, without what an optimisation step does not read.
+    """
+    num_batches = min((len(each) for each in bounds.values()), default=1) - 1
+    return [_part(plan, bounds, number, {}) for number in range(num_batches)]
+
+
 def tensors(plan: Any) -> list[Tensor]:
     """Return the tensors of a plan, in an order that depends on its type alone."""
     return [value for _, value in _columns(plan, {})]
@@ -94,6 +110,25 @@ def _map(plan: Any, changed: Any) -> Any:
     return replace(plan, **values)
 
 
+def _part(plan: Any, bounds: Mapping[str, list[int]], number: int, names: Mapping[str, str]) -> Any:
+    values: dict[str, Any] = {}
+    for name, mark in _marks(type(plan)).items():
+        value = getattr(plan, name)
+        if isinstance(mark, Unplanned):
+            values[name] = None
+        elif isinstance(mark, Column) and value is not None:
+            bound = bounds[names.get(mark.dim, mark.dim)]
+            value = value[bound[number] : bound[number + 1]]
+            if mark.of is not None:
+                value = value - bounds[names.get(mark.of, mark.of)][number]
+            elif mark.slot_of is not None:
+                value = (value - bounds[mark.slot_of][number]).clamp_(min=0)
+            values[name] = value
+        elif is_dataclass(value):
+            values[name] = _part(value, bounds, number, mark.dims if isinstance(mark, Renamed) else {})
+    return replace(plan, **values)
+
+
 def _pad(plan: Any, sizes: Sizes, names: Mapping[str, str]) -> Any:
     values: dict[str, Any] = {}
     for name, mark in _marks(type(plan)).items():
@@ -103,7 +138,7 @@ def _pad(plan: Any, sizes: Sizes, names: Mapping[str, str]) -> Any:
             padded = value.new_full((sizes[names.get(mark.dim, mark.dim)], *value.shape[1:]), fill)
             padded[: len(value)] = value
             values[name] = padded
-        elif is_dataclass(value):
+        elif is_dataclass(value) and not isinstance(mark, Unplanned):
             values[name] = _pad(value, sizes, mark.dims if isinstance(mark, Renamed) else {})
     return replace(plan, **values)
 
@@ -113,7 +148,7 @@ def _columns(plan: Any, names: Mapping[str, str]) -> Iterator[tuple[Column, Tens
         value = getattr(plan, name)
         if isinstance(mark, Column) and value is not None:
             yield replace(mark, dim=names.get(mark.dim, mark.dim)), value
-        elif is_dataclass(value):
+        elif is_dataclass(value) and not isinstance(mark, Unplanned):
             yield from _columns(value, mark.dims if isinstance(mark, Renamed) else {})
 
 

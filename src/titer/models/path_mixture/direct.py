@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from titer.graph.count_features import features, no_features
 from titer.graph.decayed_counts import HORIZONS, decay
+from titer.graph.history import LAST_STEP
+from titer.graph.pair_index import of_rows
 from titer.graph.ragged import spread
 from titer.models.common.plan import Column, Unplanned
 from titer.models.path_mixture.path_plans import positions
@@ -32,21 +34,25 @@ class PastFacts:
     pair_features: Annotated[Tensor, Column("pairs")]  # (pairs, NUM_FEATURES)
     query_pair: Annotated[Tensor, Column("query_pairs", of="pairs")]  # (query pairs,) the pairs of each query
     query_series: Annotated[Tensor, Column("query_series", of="series")]  # (query series,) the series of each query
-    coefficient: Annotated[Tensor, Column("query_series")]  # (query series,) row of the table of coefficients
+    query: Annotated[Tensor, Column("query_series", of="queries")]  # (query series,)
     # The series of each query with the relation of the query; a pair has at most one.
     same: Annotated[Tensor, Column("same_series", of="query_series")]  # (same series,)
     same_features: Annotated[Tensor, Column("same_series")]  # (same series, NUM_FEATURES) less those without facts
     ends: Annotated[Ends, Unplanned()]  # (query pairs,) the query and the answer of each
+    series_tag: Annotated[Tensor, Unplanned()]  # (series,) of the subject
+    pair_tag: Annotated[Tensor, Unplanned()]  # (pairs,) of the subject
     series_end: Annotated[Tensor, Unplanned()]  # (query series,) the position in ``ends``
 
     @classmethod
     def of(cls, batch: QueryBatch) -> "PastFacts":
         """Look up the past facts, once for each distinct subject."""
         index, subjects = batch.pair_index, batch.subjects
-        series = index.series_before(subjects.values, batch.elapsed)
-        device, num_subjects = series.row.device, len(subjects.values)
-        counts = index.series.counts_at(series.event, batch.elapsed)
-        age = index.series.age_at(series.event, batch.elapsed)
+        subject, group = batch.untagged(subjects.values)
+        elapsed = batch.elapsed_of(group)
+        series = index.series_before(subject, elapsed)
+        device, num_subjects, elapsed = series.row.device, len(subject), of_rows(elapsed, series.row)
+        counts = index.series.counts_at(series.event, elapsed)
+        age = index.series.age_at(series.event, elapsed)
         number = index.series.number.index_select(0, series.event)
         of_series, nothing = features(counts, number, age), no_features(device)
 
@@ -57,7 +63,7 @@ class PastFacts:
         num_pairs = len(first)
         pair_counts = torch.zeros(num_pairs, counts.shape[1], device=device).index_add_(0, pair, counts)
         numbers = torch.zeros(num_pairs, device=device).index_add_(0, pair, number)
-        min_age = age.new_full((num_pairs,), batch.elapsed + 1).scatter_reduce_(0, pair, age, "amin")
+        min_age = age.new_full((num_pairs,), LAST_STEP).scatter_reduce_(0, pair, age, "amin")
 
         # Every query has all pairs and all series of its subject.
         pair_row, position = series.row.index_select(0, first), torch.arange(num_subjects + 1, device=device)
@@ -78,12 +84,24 @@ class PastFacts:
             pair_features=features(pair_counts, numbers, min_age) - nothing,
             query_pair=query_pair,
             query_series=query_series,
-            coefficient=batch.relations.place.index_select(0, query) * batch.num_relations + relation,
+            query=query,
             same=same,
             same_features=of_series.index_select(0, query_series.index_select(0, same)) - nothing,
             ends=ends,
+            series_tag=subjects.values.index_select(0, series.row),
+            pair_tag=subjects.values.index_select(0, pair_row),
             series_end=pair.index_select(0, query_series) + offset.index_select(0, query),
         )
+
+    def groups(self, batch: QueryBatch) -> dict[str, Tensor]:
+        """Return the group of each row of every dimension, ascending."""
+        return {
+            "series": batch.group_of_tag(self.series_tag),
+            "pairs": batch.group_of_tag(self.pair_tag),
+            "query_pairs": batch.group_of_row(self.ends.row),
+            "query_series": batch.group_of_row(self.query),
+            "same_series": batch.group_of_row(self.query.index_select(0, self.same)),
+        }
 
 
 class Direct(nn.Module):
@@ -110,14 +128,18 @@ class Direct(nn.Module):
         log_kernel = self.query(query)[:, None] + self.past.weight + is_same * self.same_at
         return torch.exp(log_weight.clamp(max=10) + log_kernel.clamp(max=10))
 
-    def forward(self, relations: Tensor, facts: PastFacts) -> Tensor:
+    def forward(self, relations: Tensor, place: Tensor, facts: PastFacts) -> Tensor:
         """Return the weight of every series of every query: the sum over its facts. (query series,)
 
-        ``relations`` are the distinct relations of the queries.
+        Args:
+            relations: The distinct relations of the queries. Shape ``(relations,)``.
+            place: The position of the relation of each query among them. Shape ``(queries,)``.
+            facts: The past facts of the subjects.
         """
         table = self.coefficients(relations).view(-1, len(HORIZONS))
-        counts = facts.counts.index_select(0, facts.query_series)
-        return (table.index_select(0, facts.coefficient) * counts).sum(dim=1)
+        relation = place.index_select(0, facts.query) * self.pair.num_embeddings
+        index = relation + facts.relation.index_select(0, facts.query_series)
+        return (table.index_select(0, index) * facts.counts.index_select(0, facts.query_series)).sum(dim=1)
 
     def paths(self, query: Tensor, past: Tensor, age: Tensor, answer: int) -> Paths:
         """Return the facts between one query's subject and an answer as paths of a single hop.

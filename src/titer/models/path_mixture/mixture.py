@@ -23,7 +23,7 @@ from titer.models.path_mixture.paths import (
     total_weight,
 )
 from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts, PriorPlan
-from titer.models.path_mixture.prior_plans import UNKNOWN, rows_of
+from titer.models.path_mixture.prior_plans import UNKNOWN, QueryPlan, rows_of
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.reach import ReachPlan
 from titer.models.path_mixture.reached import Ends
@@ -39,6 +39,15 @@ class MixturePlan:
     """What the weights of a batch are computed from, apart from the parameters."""
 
     prior: PriorPlan
+    reach: ReachPlan
+    column: Annotated[Tensor, Column("reached", fill=UNKNOWN)]  # (reached,) row of each reached answer
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """The same outside of training, where the states of entities are kept from one time step to the next."""
+
+    query: QueryPlan
     reach: ReachPlan
     column: Annotated[Tensor, Column("reached", fill=UNKNOWN)]  # (reached,) row of each reached answer
 
@@ -161,20 +170,28 @@ class Mixture(nn.Module):
     def plan(self, batch: QueryBatch, trained: Tensor) -> MixturePlan:
         """Look up what ``forward`` reads of the facts; ``trained`` is the mask of entities with facts in training."""
         reach = ReachPlan.of(batch, self.config, [])
-        return MixturePlan(self.prior.plan(batch, trained), reach, rows_of(batch, reach.answer))
+        return MixturePlan(self.prior.plan(batch, trained), reach, self._columns(batch, reach))
+
+    def plan_scores(self, batch: QueryBatch) -> ScoringPlan:
+        """Look up the same outside of training, apart from what is kept from one time step to the next."""
+        reach = ReachPlan.of(batch, self.config, [])
+        return ScoringPlan(self.prior.plan_queries(batch), reach, self._columns(batch, reach))
+
+    @staticmethod
+    def _columns(batch: QueryBatch, plan: ReachPlan) -> Tensor:
+        return rows_of(batch, batch.tagged(plan.answer, plan.row))
 
     def forward(self, plan: MixturePlan) -> Weights:
         """Return the weights of all answers to queries of one time step."""
         parts = self.prior(plan.prior)
         return self._weights(parts, plan.reach, plan.column.clamp(max=parts.entities.num_known))
 
-    def of_batch(self, batch: QueryBatch, plan: ReachPlan, trained: Tensor) -> Weights:
+    def of_batch(self, batch: QueryBatch, plan: ScoringPlan, trained: Tensor) -> Weights:
         """Return the same outside of training, where states of entities are kept from one time step to the next."""
-        parts = self.prior.of_batch(batch, trained)
-        return self._weights(parts, plan, parts.entities.row(batch, plan.answer))
+        return self._weights(self.prior.of_batch(batch, plan.query, trained), plan.reach, plan.column)
 
     def _weights(self, parts: PriorParts, plan: ReachPlan, column: Tensor) -> Weights:
-        found, width = self._reach(parts.plan.relations, plan), parts.entities.num_known + 1
+        found, width = self._reach(parts.plan, plan), parts.entities.num_known + 1
         at = plan.row.long() * width + column
         if isinstance(parts.frequency, Tensor):
             matrix, prior = prior_matrix(parts.frequency, parts.plan.place, parts.query, parts.entities.as_answer, at)
@@ -244,15 +261,15 @@ class Mixture(nn.Module):
         column = parts.entities.row(batch, reached.answer)
         answer = parts.entities.as_answer.index_select(0, column)
         prior = frequency + (parts.query.index_select(0, reached.row) * answer).sum(dim=1)
-        along = self._along(parts, self._reach(parts.plan.relations, reached), column, prior, frequency)
+        along = self._along(parts, self._reach(parts.plan, reached), column, prior, frequency)
         return Listed(reached, parts, torch.logaddexp(prior, along))
 
-    def _reach(self, relations: Tensor, plan: ReachPlan) -> Reach:
-        """Return the weights of all paths, summed by reached answer; ``relations`` are those of the queries."""
+    def _reach(self, query: QueryPlan, plan: ReachPlan) -> Reach:
+        """Return the weights of all paths, summed by reached answer."""
         num_reached, facts = len(plan.row), plan.facts
         weight = torch.zeros(len(facts.query_series), device=plan.row.device)
         if self.direct is not None:
-            weight = self.direct(relations, facts)
+            weight = self.direct(query.relations, query.place, facts)
         kinds = [total_weight(weight, plan.series_slots, num_reached)]
         longer = Longer(plan)
         for kind in self.longer:

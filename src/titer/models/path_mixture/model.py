@@ -1,7 +1,7 @@
 """The path mixture as a ``Model``."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -18,14 +18,14 @@ from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import Edge, Evidence
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.grouping import grouped, split_scoring, split_training
 from titer.models.path_mixture.loss import cross_entropy
-from titer.models.path_mixture.mixture import Mixture, Weights
+from titer.models.path_mixture.mixture import Mixture, ScoringPlan, Weights
 from titer.models.path_mixture.paths import Paths
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.reach import ReachPlan
 from titer.models.path_mixture.reached import Ends
 from titer.models.path_mixture.sampled import Sample, sampled_cross_entropy
-from titer.models.path_mixture.scores import MixtureScores
+from titer.models.path_mixture.scores import Group, MixtureScores
 from titer.models.path_mixture.training_plan import TargetPlan, TrainingPlan
 from titer.models.registry import register
 from titer.models.scores import Scores
@@ -80,8 +80,9 @@ class PathMixture(TracksTrainedEntities):
         "clip_gradient": 5.0,
     }
     batch_by_time = True
-    # Queries of one time step share neighbours and past facts, which are looked up once for a batch.
-    scoring_batch_sizes: ClassVar = {"cpu": 512, "cuda": 1024}
+    # Queries of one time step share neighbours and past facts, which are looked up once for a batch. On a GPU, calling
+    # a look-up takes longer than the look-up itself, so those of several time steps are made together.
+    scoring_batch_sizes: ClassVar = {"cpu": 512, "cuda": 4096}
     config: PathMixtureConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PathMixtureConfig | None = None):
@@ -101,10 +102,19 @@ class PathMixture(TracksTrainedEntities):
             names.learn_from(trained)
         self._others.learn_from(train)
 
-    def plan(self, queries: Queries, answers: Tensor, history: History) -> TrainingPlan | None:
-        """Look up all that an optimisation step reads of the facts; None if its loss is estimated from a sample."""
-        ((rows, batch),) = self._by_time(queries, history)
-        return self._plan(batch, queries[rows], answers[rows], 1 / len(queries)) if self._is_exact(batch) else None
+    def plans(
+        self, queries: Queries, answers: Tensor, sizes: Sequence[int], history: History
+    ) -> list[TrainingPlan] | None:
+        """Look up all that the optimisation steps read of the facts; None if a loss is estimated from a sample."""
+        first = torch.tensor([0, *sizes[:-1]]).cumsum(0).to(queries.time.device)
+        times = queries.time.index_select(0, first).tolist()
+        index, latest = history.pair_index, max(times) - history.first_time
+        if index.num_known(max(latest, 0)) > self.config.exact_entities:
+            return None
+        batch = grouped(queries.subject, queries.relation, sizes, times, history)
+        weight = torch.tensor([1 / size for size in sizes], device=answers.device)
+        weight = weight.repeat_interleave(torch.tensor(sizes, device=answers.device), output_size=len(queries))
+        return split_training(self._plan(batch, queries, answers, weight), batch)
 
     def planned_step(self, plan: Any) -> StepResult:
         """Return the same as ``training_step``, given the plan of a batch."""
@@ -123,7 +133,8 @@ class PathMixture(TracksTrainedEntities):
         loss = answers.new_zeros((), dtype=torch.float32)
         for rows, batch in self._by_time(queries, history):
             if self._is_exact(batch):
-                loss = loss + self.planned_step(self._plan(batch, queries[rows], answers[rows], 1 / len(queries))).loss
+                weight = torch.full((len(rows),), 1 / len(queries), device=answers.device)
+                loss = loss + self.planned_step(self._plan(batch, queries[rows], answers[rows], weight)).loss
             else:
                 loss = loss + self._sampled_losses(batch, queries[rows], answers[rows]) / len(queries)
         return StepResult(loss)
@@ -131,7 +142,7 @@ class PathMixture(TracksTrainedEntities):
     def _is_exact(self, batch: QueryBatch) -> bool:
         return batch.pair_index.num_known(batch.elapsed) <= self.config.exact_entities
 
-    def _plan(self, batch: QueryBatch, queries: Queries, answers: Tensor, weight: float) -> TrainingPlan:
+    def _plan(self, batch: QueryBatch, queries: Queries, answers: Tensor, weight: Tensor) -> TrainingPlan:
         targets = TargetPlan.of(batch, answers, self._others(queries, answers), weight)
         return TrainingPlan(self._first.plan(batch, self.trained), targets)
 
@@ -159,8 +170,20 @@ class PathMixture(TracksTrainedEntities):
 
     def scores(self, queries: Queries, history: History) -> Scores:
         """Return log P of every entity."""
-        groups = [(rows, batch, self._weights(batch)) for rows, batch in self._by_time(queries, history)]
-        return MixtureScores(len(queries), groups, history, self.vocabulary.num_entities)
+        return MixtureScores(len(queries), self._groups(queries, history), history, self.vocabulary.num_entities)
+
+    def _groups(self, queries: Queries, history: History) -> list[Group]:
+        """Return the queries of each time step, and the weights of their answers."""
+        steps = list(self._by_time(queries, history))
+        if len(steps) <= 1 or torch.is_grad_enabled() or self.training:
+            return [(rows, batch, self._weights(batch)) for rows, batch in steps]
+        every = queries[torch.cat([rows for rows, _ in steps])]
+        sizes, times = [len(rows) for rows, _ in steps], [batch.time for _, batch in steps]
+        together = grouped(every.subject, every.relation, sizes, times, history)
+        plans = split_scoring(self._first.plan_scores(together), together)
+        return [
+            (rows, batch, self._weights_from(batch, plan)) for (rows, batch), plan in zip(steps, plans, strict=True)
+        ]
 
     def score_candidates(self, queries: Queries, candidates: Tensor, history: History) -> Tensor:
         """Return log P of some entities, given that the answer is one of them. (queries, candidates)
@@ -192,11 +215,13 @@ class PathMixture(TracksTrainedEntities):
 
     def _weights(self, batch: QueryBatch) -> list[Weights]:
         """Return the weights of each member."""
-        members = [mixture for mixture in self.mixtures if isinstance(mixture, Mixture)]
         if torch.is_grad_enabled() or self.training:
             plan = self._first.plan(batch, self.trained)
-            return [mixture(plan) for mixture in members]
-        plan = ReachPlan.of(batch, self.config, [])
+            return [mixture(plan) for mixture in self.mixtures]
+        return self._weights_from(batch, self._first.plan_scores(batch))
+
+    def _weights_from(self, batch: QueryBatch, plan: ScoringPlan) -> list[Weights]:
+        members = [mixture for mixture in self.mixtures if isinstance(mixture, Mixture)]
         return [mixture.of_batch(batch, plan, self.trained) for mixture in members]
 
     def _weights_of_one(self, batch: QueryBatch) -> list[Weights]:

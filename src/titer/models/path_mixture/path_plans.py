@@ -40,7 +40,8 @@ class FirstHops:
     query: Annotated[Tensor, Column("kinds")]  # (kinds,) r
     past: Annotated[Tensor, Column("kinds")]  # (kinds,) r₁
     kind: Annotated[Tensor, Column("first", of="kinds")]  # (first,)
-    knots: Annotated[Knots, Renamed({"ages": "first"})]  # of the function of each kind
+    knots: Annotated[Knots, Renamed({"ages": "first"})]  # of a single function
+    place: Annotated[Tensor, Unplanned()]  # (kinds,) r among the distinct relations
     row: Annotated[Tensor, Unplanned()]  # (first,) the query
     subject: Annotated[Tensor, Unplanned()]  # (first,)
     relation: Annotated[Tensor, Unplanned()]  # (first,) of the query
@@ -49,14 +50,25 @@ class FirstHops:
     @classmethod
     def of(cls, batch: QueryBatch, limit: int) -> "FirstHops":
         """Look up the first hops of a batch."""
-        row, hop = batch.hops_from(batch.subject, limit)
-        relation, num_relations = batch.relation.index_select(0, row), batch.num_relations
-        kinds = Distinct.of(relation * num_relations + hop.relation)
-        query = kinds.values // num_relations
-        past = kinds.values - query * num_relations
-        knots = Knots.of(kinds.place, hop.age)
+        row, hop = batch.hops_from(batch.tagged(batch.subject), limit)
+        num_relations = batch.num_relations
+        place = batch.relations.place.index_select(0, row)
+        kinds = Distinct.of(place * num_relations + hop.relation)
+        place = kinds.values // num_relations
+        past = kinds.values - place * num_relations
+        query, relation = batch.distinct_relations.index_select(0, place), batch.relation.index_select(0, row)
+        knots = Knots.of(torch.zeros_like(row), hop.age)
         subject = batch.subject.index_select(0, row)
-        return cls(query, past, kinds.place, knots, row, subject, relation, hop)
+        return cls(query, past, kinds.place, knots, place, row, subject, relation, hop)
+
+    def groups(self, batch: QueryBatch) -> dict[str, Tensor]:
+        """Return the group of each row of every dimension, ascending."""
+        kinds = batch.group_of_relation(batch.relations.values.index_select(0, self.place))
+        return {"kinds": kinds, "first": batch.group_of_row(self.row)}
+
+    def knots_of_kinds(self) -> Knots:
+        """Return the knots of the function of each kind."""
+        return Knots(self.kind * NUM_KNOTS + self.knots.index, self.knots.share)
 
 
 @dataclass(frozen=True)
@@ -68,20 +80,26 @@ class TwoHopsPlan:
     knots: Annotated[Knots, Renamed({"ages": "neighbours"})]  # (neighbours, edges)
     object: Annotated[Tensor, Unplanned()]  # (neighbours, edges) the answer; the padding entity without an edge
     age: Annotated[Tensor, Unplanned()]  # (neighbours, edges)
+    tag: Annotated[Tensor, Unplanned()]  # (neighbours,)
     first: Annotated[FirstHops, Unplanned()]
 
     @classmethod
     def of(cls, batch: QueryBatch, first: FirstHops, limit: int) -> "TwoHopsPlan":
         """Look up the second hops, once for each distinct neighbour."""
-        neighbours = Distinct.of(first.hop.object)
+        neighbours = Distinct.of(batch.tagged(first.hop.object, first.row))
         edges = batch.latest(neighbours.values, limit)
-        relation, age = torch.where(edges.mask, edges.relation, 0), batch.time - edges.time
-        return cls(neighbours.place, relation, Knots.of(relation, age), edges.object, age, first)
+        relation, age = torch.where(edges.mask, edges.relation, 0), batch.ages(neighbours.values, edges)
+        knots = Knots.of(relation, age)
+        return cls(neighbours.place, relation, knots, edges.object, age, neighbours.values, first)
 
     @property
     def ends(self) -> Ends:
         """The query and the answer of each path; paths that return to the subject do not count."""
         return Ends(self.first.row, self.object, group=self.neighbour, except_for=self.first.subject)
+
+    def groups(self, batch: QueryBatch) -> dict[str, Tensor]:
+        """Return the group of each row of every dimension, ascending."""
+        return {"neighbours": batch.group_of_tag(self.tag)}
 
 
 @dataclass(frozen=True)
@@ -94,11 +112,12 @@ class TwoHopsSamePlan:
     after: Annotated[Tensor, Column("same_paths", of="second")]  # (paths,) the second hop
     first: Annotated[FirstHops, Unplanned()]
     hop: Annotated[Hop, Unplanned()]  # (second,)
+    tag: Annotated[Tensor, Unplanned()]  # (second,) of the neighbour
 
     @classmethod
     def of(cls, batch: QueryBatch, first: FirstHops, limit: int) -> "TwoHopsSamePlan":
         """Look up the second hops, once for each distinct neighbour and relation."""
-        goals = Distinct.of(first.hop.object * batch.num_relations + first.relation)
+        goals = Distinct.of(batch.tagged(first.hop.object, first.row) * batch.num_relations + first.relation)
         subject = goals.values // batch.num_relations
         found, hop, number = batch.answer_hops(subject, goals.values - subject * batch.num_relations, limit)
         bounds = torch.searchsorted(found, torch.arange(len(goals.values) + 1, device=found.device))
@@ -106,12 +125,18 @@ class TwoHopsSamePlan:
         before, after = spread(start, end)
         onward = positions(hop.object.index_select(0, after) != first.subject.index_select(0, before))
         before, after = before.index_select(0, onward), after.index_select(0, onward)
-        return cls(Knots.of(hop.relation, hop.age), torch.log(number), before, after, first, hop)
+        tag = subject.index_select(0, found)
+        return cls(Knots.of(hop.relation, hop.age), torch.log(number), before, after, first, hop, tag)
 
     @property
     def ends(self) -> Ends:
         """The query and the answer of each path."""
         return Ends(self.first.row.index_select(0, self.before), self.hop.object.index_select(0, self.after))
+
+    def groups(self, batch: QueryBatch) -> dict[str, Tensor]:
+        """Return the group of each row of every dimension, ascending."""
+        paths = batch.group_of_row(self.first.row.index_select(0, self.before))
+        return {"second": batch.group_of_tag(self.tag), "same_paths": paths}
 
 
 @dataclass(frozen=True)
@@ -125,20 +150,20 @@ class ThreeHopsSamePlan:
     third_before: Annotated[Tensor, Column("third", of="third_second")]  # (third,)
     third: Annotated[Knots, Renamed({"ages": "third"})]
     log_number: Annotated[Tensor, Column("third")]  # (third,)
-    row: Annotated[Tensor, Unplanned()]  # (third,) the query
+    rows: Annotated[tuple[Tensor, Tensor, Tensor], Unplanned()]  # the query of each hop
     hops: Annotated[tuple[Hop, Hop, Hop], Unplanned()]  # (first,), (second,), (third,)
 
     @classmethod
     def of(cls, batch: QueryBatch, limit: int) -> "ThreeHopsSamePlan":
         """Look up all such paths."""
         inverse = batch.history.vocabulary.inverse
-        row, first, _ = batch.answer_hops(batch.subject, batch.relation, limit)
+        row, first, _ = batch.answer_hops(batch.tagged(batch.subject), batch.relation, limit)
         relation = first.relation
-        second_before, second, _ = batch.answer_hops(first.object, inverse(relation), limit)
+        second_before, second, _ = batch.answer_hops(batch.tagged(first.object, row), inverse(relation), limit)
         others = positions(second.object != batch.subject.index_select(0, row).index_select(0, second_before))
         second_before, second = second_before.index_select(0, others), second[others]
-        forward = relation.index_select(0, second_before)
-        third_before, third, number = batch.answer_hops(second.object, forward, limit)
+        second_row, forward = row.index_select(0, second_before), relation.index_select(0, second_before)
+        third_before, third, number = batch.answer_hops(batch.tagged(second.object, second_row), forward, limit)
         earlier = second_before.index_select(0, third_before)
         onward = positions(third.object != first.object.index_select(0, earlier))
         third_before, third, number = (
@@ -154,14 +179,19 @@ class ThreeHopsSamePlan:
             third_before,
             Knots.of(third.relation, third.age),
             torch.log(number),
-            row.index_select(0, earlier.index_select(0, onward)),
+            (row, second_row, second_row.index_select(0, third_before)),
             (first, second, third),
         )
 
     @property
     def ends(self) -> Ends:
         """The query and the answer of each path."""
-        return Ends(self.row, self.hops[2].object)
+        return Ends(self.rows[2], self.hops[2].object)
+
+    def groups(self, batch: QueryBatch) -> dict[str, Tensor]:
+        """Return the group of each row of every dimension, ascending."""
+        dims = ("third_first", "third_second", "third")
+        return {dim: batch.group_of_row(row) for dim, row in zip(dims, self.rows, strict=True)}
 
 
 def positions(mask: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ class TwoHops(nn.Module):
         # There are few pairs (r, r₁), so what depends on relations alone is a small table.
         table = (self.query(query) * self.first(past)) @ self.second.weight.T
         table = table + (self.query_bias(query) + self.first_bias(past) + self.second_bias.weight.T)
-        log_first = of_age(self.query_age(query) + self.first_age(past), first.knots)
+        log_first = of_age(self.query_age(query) + self.first_age(past), first.knots_of_kinds())
         log_second = of_age(self.second_age.weight, plan.knots)
         return GroupedPaths(first, plan, table, log_first, log_second)
 
@@ -167,7 +167,7 @@ class TwoHopsSame(nn.Module):
         """Return the weights of all such paths. (paths,)"""
         query, past = first.query, first.past
         of_kind = self.bias(query)[:, 0] + (self.query(query) * self.first(past)).sum(dim=1)
-        log_first = of_age(self.query_age(query) + self.first_age(past), first.knots)
+        log_first = of_age(self.query_age(query) + self.first_age(past), first.knots_of_kinds())
         log_first = log_first + of_kind.index_select(0, first.kind)
         log_second = of_age(self.second_age.weight, plan.knots) + self.number * plan.log_number
         return _weight(log_first.index_select(0, plan.before) + log_second.index_select(0, plan.after))
@@ -210,7 +210,7 @@ class ThreeHopsSame(nn.Module):
         """Return the paths one by one."""
         first, second, third = plan.hops
         first = first[plan.second_before.index_select(0, plan.third_before)]
-        return Paths(plan.row, (first, second[plan.third_before], third), weight)
+        return Paths(plan.rows[2], (first, second[plan.third_before], third), weight)
 
 
 _MAX_WEIGHT = float(torch.exp(torch.tensor(MAX_LOG_WEIGHT)))

@@ -21,7 +21,6 @@ from titer.models.path_mixture.prior_plans import (
     entity_activity,
     plan_edges,
     plan_entities,
-    rows_of,
 )
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
@@ -115,20 +114,19 @@ class Prior(nn.Module):
     def plan(self, batch: QueryBatch, trained: Tensor) -> PriorPlan:
         """Look up what ``forward`` reads; ``trained`` is the mask of entities with facts in training."""
         entities = self._plan_entities(batch, trained)
-        names = None if self.fit is None else self.fit.name_bags(batch)
-        query = QueryPlan.of(batch, rows_of(batch, batch.subject), len(entities.entity), names)
-        return PriorPlan(entities, FrequencyPlan.of(batch, batch.relations.values), query)
+        frequency = FrequencyPlan.of(batch, batch.relations.values)
+        return PriorPlan(entities, frequency, self.plan_queries(batch))
 
     def _plan_entities(self, batch: QueryBatch, trained: Tensor) -> EntityPlan:
-        index = batch.pair_index
-        known = index.by_first[: index.num_known(batch.elapsed)]
+        tags = batch.known()
+        known, _ = batch.untagged(tags)
         place, usable = plan_entities(known, trained)
         names = edges = None
         if self.fit is not None:
             of_all = self.fit.name_bags(batch)
             names = None if of_all is None else of_all.bags(known)
-            edges = plan_edges(batch, known, self.fit.state_edges, index.rank)
-        return EntityPlan(place, usable, torch.zeros_like(usable), entity_activity(batch, known), names, edges)
+            edges = plan_edges(batch, tags, self.fit.state_edges, batch.pair_index.rank)
+        return EntityPlan(place, usable, torch.zeros_like(usable), entity_activity(batch, tags), names, edges)
 
     def forward(self, plan: PriorPlan) -> PriorParts:
         """Return the parts of π for all entities."""
@@ -139,11 +137,13 @@ class Prior(nn.Module):
         frequency = self.frequency(plan.frequency, activity, functional.pad(plan.entities.hidden, (0, 1)))
         return self._parts(plan.query, entities, frequency)
 
-    def of_batch(self, batch: QueryBatch, trained: Tensor) -> PriorParts:
+    def plan_queries(self, batch: QueryBatch) -> QueryPlan:
+        """Look up what is known about the queries themselves."""
+        return QueryPlan.of(batch, None if self.fit is None else self.fit.name_bags(batch))
+
+    def of_batch(self, batch: QueryBatch, plan: QueryPlan, trained: Tensor) -> PriorParts:
         """Return the same outside of training, where states are kept from one time step to the next."""
         entities = self._kept(batch, trained)
-        names = None if self.fit is None else self.fit.name_bags(batch)
-        plan = QueryPlan.of(batch, entities.row(batch, batch.subject), entities.num_known, names)
         whole = entities.num_known < MAX_WHOLE
         frequency = self._frequency(batch, entities) if whole else FrequencyBlocks(self.frequency, batch, entities)
         return self._parts(plan, entities, frequency)
@@ -153,10 +153,9 @@ class Prior(nn.Module):
         activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
         row_of = torch.full((batch.num_entities,), len(known), device=known.device)
         row_of[known] = torch.arange(len(known), device=known.device)
-        names = None if self.fit is None else self.fit.name_bags(batch)
         tables = (activity[:, :0],) * 3 if self.fit is None else self.fit.describe_some(batch, known, trained)
         entities = EntityStates(len(known), activity, *tables, row_of=row_of)
-        plan = QueryPlan.of(batch, entities.row(batch, batch.subject), len(known), names)
+        plan = replace(self.plan_queries(batch), subject=entities.row(batch, batch.subject))
         return self._parts(plan, entities, activity[:0])
 
     def _parts(self, plan: QueryPlan, entities: EntityStates, frequency: Tensor | FrequencyBlocks) -> PriorParts:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from titer.graph.count_features import features_at, features_of
+from titer.graph.pair_index import of_rows
 from titer.models.common.plan import Column, Renamed
 from titer.models.path_mixture.bags import Bags
 from titer.models.path_mixture.names import NameBags
@@ -17,10 +18,18 @@ UNKNOWN = torch.iinfo(torch.int32).max
 """Row of an entity without a past fact; it is limited to the last row, which all of them share."""
 
 
-def rows_of(batch: QueryBatch, entity: Tensor) -> Tensor:
+def rows_of(batch: QueryBatch, tag: Tensor) -> Tensor:
     """Return the row of each entity: its rank by first facts, and ``UNKNOWN`` without a past fact. (entities,)"""
-    rank = batch.pair_index.rank.index_select(0, entity)
-    return torch.where(rank < batch.pair_index.num_known(batch.elapsed), rank, UNKNOWN)
+    entity, group = batch.untagged(tag)
+    rank, num_known = batch.pair_index.rank.index_select(0, entity), num_known_of(batch, group)
+    return torch.where(rank < num_known, rank, UNKNOWN)
+
+
+def num_known_of(batch: QueryBatch, group: Tensor | None) -> int | Tensor:
+    """Return the number of entities with a past fact, for each group; a number if there is only one."""
+    if group is None or batch.groups is None:
+        return batch.pair_index.num_known(batch.elapsed)
+    return torch.tensor(batch.groups.num_known, device=group.device).index_select(0, group)
 
 
 @dataclass(frozen=True)
@@ -44,16 +53,16 @@ def plan_entities(known: Tensor, trained: Tensor) -> tuple[Tensor, Tensor]:
     return place, usable.float()
 
 
-def plan_edges(batch: QueryBatch, entities: Tensor, limit: int, row_of: Tensor) -> Bags:
+def plan_edges(batch: QueryBatch, tags: Tensor, limit: int, row_of: Tensor) -> Bags:
     """Return the latest edges of entities: rows of a table of all relations, followed by embeddings of entities.
 
     Args:
         batch: The queries.
-        entities: Entities with a past fact. Shape ``(entities,)``.
+        tags: Entities with a past fact. Shape ``(entities,)``.
         limit: Maximum number of edges of an entity.
         row_of: The row of each entity among the embeddings. Shape ``(num_entities,)``.
     """
-    edges = batch.latest(entities, limit)
+    edges = batch.latest(tags, limit)
     count = edges.mask.sum(dim=1)
     place = positions(edges.mask.view(-1))
     neighbour, relation = (column.view(-1).index_select(0, place) for column in (edges.object, edges.relation))
@@ -74,10 +83,14 @@ class FrequencyPlan:
 
     @classmethod
     def of(cls, batch: QueryBatch, relation: Tensor) -> "FrequencyPlan":
-        """Look up the answers to some relations."""
-        row, answer, event = batch.pair_index.answers_before(relation, batch.elapsed)
-        column = batch.pair_index.rank.index_select(0, answer)
-        return cls(relation, row, column, features_at(batch.pair_index.answers, event, batch.elapsed))
+        """Look up the answers to some of the distinct relations."""
+        group = None if batch.groups is None else batch.group_of_relation(relation)
+        elapsed, index = batch.elapsed_of(group), batch.pair_index
+        if group is not None:
+            relation = relation % batch.num_relations
+        row, answer, event = index.answers_before(relation, elapsed)
+        column = index.rank.index_select(0, answer)
+        return cls(relation, row, column, features_at(index.answers, event, of_rows(elapsed, row)))
 
 
 @dataclass(frozen=True)
@@ -93,14 +106,17 @@ class QueryPlan:
     names: Annotated[Bags | None, Renamed({"terms": "subject_terms", "bags": "queries"})]
 
     @classmethod
-    def of(cls, batch: QueryBatch, subject: Tensor, num_known: int, names: NameBags | None) -> "QueryPlan":
-        """Look up what is known about the queries; ``subject`` is the row of each subject."""
+    def of(cls, batch: QueryBatch, names: NameBags | None) -> "QueryPlan":
+        """Look up what is known about the queries."""
+        subject = rows_of(batch, batch.tagged(batch.subject))
         inverse = batch.history.vocabulary.inverse(batch.relation)
-        activity = batch.pair_index.answer_features(inverse, batch.subject, batch.elapsed)
-        bags = None if names is None else names.bags(batch.subject, subject >= num_known)
-        return cls(batch.relation, batch.relations.values, batch.relations.place, subject, activity, bags)
+        elapsed = batch.elapsed_of(None if batch.groups is None else batch.groups.of_query)
+        activity = batch.pair_index.answer_features(inverse, batch.subject, elapsed)
+        bags = None if names is None else names.bags(batch.subject, subject == UNKNOWN)
+        return cls(batch.relation, batch.distinct_relations, batch.relations.place, subject, activity, bags)
 
 
-def entity_activity(batch: QueryBatch, known: Tensor) -> Tensor:
+def entity_activity(batch: QueryBatch, tags: Tensor) -> Tensor:
     """Return features of all past facts of some entities. (entities, NUM_FEATURES)"""
-    return features_of(batch.pair_index.activity, known, batch.elapsed)[0]
+    entity, group = batch.untagged(tags)
+    return features_of(batch.pair_index.activity, entity, batch.elapsed_of(group))[0]

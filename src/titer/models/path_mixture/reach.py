@@ -23,16 +23,16 @@ class ReachPlan:
     row: Annotated[Tensor, Column("reached", of="queries")]  # (reached,) the query of each reached answer, ascending
     length: Annotated[Tensor, Column("queries")]  # (queries,) number of reached answers of each query
     facts: PastFacts
-    series_slots: Annotated[Tensor, Column("query_series")]  # (query series,)
+    series_slots: Annotated[Tensor, Column("query_series", slot_of="reached")]  # (query series,)
     pair_at: Annotated[Tensor, Column("query_pairs", of="reached")]  # (query pairs,) the reached answer, from 0
     same_at: Annotated[Tensor, Column("same_series", of="reached")]  # (same series,) the reached answer, from 0
     first: FirstHops | None
     two_hops: TwoHopsPlan | None
-    two_hops_slots: Annotated[Tensor | None, Column("first")]  # (first, edges)
+    two_hops_slots: Annotated[Tensor | None, Column("first", slot_of="reached")]  # (first, edges)
     two_hops_same: TwoHopsSamePlan | None
-    two_hops_same_slots: Annotated[Tensor | None, Column("same_paths")]  # (paths,)
+    two_hops_same_slots: Annotated[Tensor | None, Column("same_paths", slot_of="reached")]  # (paths,)
     three_hops_same: ThreeHopsSamePlan | None
-    three_hops_same_slots: Annotated[Tensor | None, Column("third")]  # (paths,)
+    three_hops_same_slots: Annotated[Tensor | None, Column("third", slot_of="reached")]  # (paths,)
     answer: Annotated[Tensor, Unplanned()]  # (reached,)
     more_at: Annotated[list[Tensor], Unplanned()]  # the pairs that were listed besides the reached answers, from 0
 
@@ -72,3 +72,11 @@ class ReachPlan:
             answer=reached.answer,
             more_at=[each.long() - 1 for each in reached.slots[len(ends) :]],
         )
+
+    def groups(self, batch: QueryBatch) -> dict[str, Tensor]:
+        """Return the group of each row of every dimension, ascending."""
+        found = {"reached": batch.group_of_row(self.row), **self.facts.groups(batch)}
+        for kind in (self.first, self.two_hops, self.two_hops_same, self.three_hops_same):
+            if kind is not None:
+                found |= kind.groups(batch)
+        return found

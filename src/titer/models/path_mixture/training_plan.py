@@ -10,7 +10,7 @@ from titer.models.common.plan import Column
 from titer.models.path_mixture.loss import Targets
 from titer.models.path_mixture.mixture import MixturePlan
 from titer.models.path_mixture.path_plans import positions
-from titer.models.path_mixture.prior_plans import UNKNOWN, rows_of
+from titer.models.path_mixture.prior_plans import UNKNOWN, num_known_of, rows_of
 from titer.models.path_mixture.query_batch import QueryBatch
 
 
@@ -28,17 +28,17 @@ class TargetPlan:
     num_entities: int
 
     @classmethod
-    def of(cls, batch: QueryBatch, answers: Tensor, others: tuple[Tensor, Tensor], weight: float) -> "TargetPlan":
+    def of(cls, batch: QueryBatch, answers: Tensor, others: tuple[Tensor, Tensor], weight: Tensor) -> "TargetPlan":
         """Look up the rows of all true answers; ``others`` are pairs of query and other true answer."""
-        row, column = others[0], rows_of(batch, others[1])
+        row, column = others[0], rows_of(batch, batch.tagged(others[1], others[0]))
         is_known = column != UNKNOWN
         known = positions(is_known)
         unknown = torch.zeros(len(batch), device=answers.device).index_add_(0, row, (~is_known).float())
-        num_unknown = batch.num_entities - batch.pair_index.num_known(batch.elapsed)
+        num_known = num_known_of(batch, None if batch.groups is None else batch.groups.of_query)
         return cls(
-            answer=rows_of(batch, answers),
-            weight=torch.full_like(unknown, weight),
-            num_rest=num_unknown - unknown,
+            answer=rows_of(batch, batch.tagged(answers)),
+            weight=weight,
+            num_rest=batch.num_entities - num_known - unknown,
             num_excluded_rest=unknown,
             excluded_row=row.index_select(0, known),
             excluded_column=column.index_select(0, known),

@@ -146,6 +146,8 @@ class TITer(TracksTrainedEntities):
         self.register_buffer("entropy_weight", torch.tensor(self.config.entropy_weight))
         self.register_buffer("average_return", torch.zeros(()))
         self._inductive = WeightKeyedCache[InductiveTable]()
+        # A beam search has few large kernels if many queries search together; their scores fit into 128 MB.
+        self.scoring_batch_sizes = {"cpu": 128, "cuda": max(128, min(4096, (1 << 25) // vocabulary.num_entities))}
 
     alpha: Tensor  # (num_directed_relations, K)
     member_entity: Tensor  # (pairs,) a member of E_r …
