@@ -412,7 +412,7 @@ def test_an_unseen_entity_has_the_embeddings_of_the_known_words_in_its_name():
     model, vocabulary = named("Police (Chad)", "Army (Chad)", "Police (Mali)", "Army (Mali)")
     names_part = fit_of(model).names
     assert names_part is not None
-    police_chad, army_chad, police_mali, army_mali = names_part(vocabulary, torch.arange(4))
+    police_chad, army_chad, police_mali, army_mali = names_part(names_part.bags_of(vocabulary).bags(torch.arange(4)))
     torch.testing.assert_close(army_mali - police_mali, army_chad - police_chad)
     assert bool((army_mali != 0).any())
 
@@ -421,9 +421,10 @@ def test_words_that_do_not_occur_in_training_have_no_embedding():
     model, vocabulary = named("Police (Chad)", "Army (Chad)", "Opposition")
     names_part = fit_of(model).names
     assert names_part is not None
-    assert bool((names_part(vocabulary, torch.arange(3))[2] == 0).all())
+    assert bool((names_part(names_part.bags_of(vocabulary).bags(torch.arange(3)))[2] == 0).all())
     larger = Vocabulary([*vocabulary.entities, "Army (Niger)", "Fishermen"], vocabulary.relations)
-    assert [bool((row != 0).any()) for row in names_part(larger, torch.tensor([3, 4]))] == [True, False]
+    bags = names_part.bags_of(larger).bags(torch.tensor([3, 4]))
+    assert [bool((row != 0).any()) for row in names_part(bags)] == [True, False]
 
 
 def test_without_names_the_scores_do_not_depend_on_them():
