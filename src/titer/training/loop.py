@@ -58,7 +58,7 @@ def fit(
             if training.patience and validation is not None and waited >= training.patience:
                 reporter.say(f"no improvement in {waited} validations: stopped after epoch {progress.epoch}")
                 break
-            row = _train_epoch(model, stepper, epoch, training)
+            row = _train_epoch(model, stepper, epoch, training, reporter)
             last = epoch == training.epochs
             if epoch % training.validate_every == 0 or last:
                 progress = _validate(model, validation, row, epoch, progress, folder, training)
@@ -78,7 +78,9 @@ def _to_learn(train: Facts, recent_steps: int) -> Facts:
     return train[train.time > train.time.max() - recent_steps]
 
 
-def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingConfig) -> dict[str, Any]:
+def _train_epoch(
+    model: Model, stepper: Stepper, epoch: int, config: TrainingConfig, reporter: Reporter
+) -> dict[str, Any]:
     """Train on every query once. All randomness depends only on the seed and the epoch."""
     started = time.perf_counter()
     torch.manual_seed(config.seed * 1_000_003 + epoch)
@@ -88,6 +90,7 @@ def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingCon
     for i, rows in enumerate(batches):
         stepper.set_learning_rate(config.learning_rate_at(epoch, i / len(batches)))
         stepper.step(rows)
+        reporter.step(epoch, (i + 1) / len(batches))
     means = stepper.averages()
     # A replayed CUDA graph changes tensors without raising their versions, by which models recognise stale caches.
     torch.autograd.graph.increment_version([*model.parameters(), *model.buffers()])

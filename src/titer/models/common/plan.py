@@ -47,11 +47,13 @@ class Unplanned:
 
 
 def lean(plan: PlanType) -> PlanType:
-    """Return a plan without what an optimisation step does not read, and with integers of 32 bits."""
+    """Return a plan without what an optimisation step does not read, with the integers that suit its device."""
 
-    def changed(name: str, value: Any) -> Any:
-        del name
-        return value.int() if isinstance(value, Tensor) and value.dtype == torch.int64 else value
+    def changed(value: Any) -> Any:
+        if not isinstance(value, Tensor) or value.is_floating_point():
+            return value
+        # Integers of 32 bits take half of a GPU's memory. On a CPU, sums over them take several times as long.
+        return value.int() if value.is_cuda else value.long()
 
     return _map(plan, changed)
 
@@ -106,7 +108,7 @@ def _map(plan: Any, changed: Any) -> Any:
             value = None
         elif is_dataclass(value):
             value = _map(value, changed)
-        values[name] = changed(name, value)
+        values[name] = changed(value)
     return replace(plan, **values)
 
 
