@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-import torch
 from torch import Tensor
 
 PlanType = TypeVar("PlanType")
