@@ -124,7 +124,7 @@ class Recording:
             targets.append(target)
             sources.append(source)
         for targets, sources in by_type.values():
-            torch._foreach_copy_(targets, sources)
+            torch._foreach_copy_(targets, sources)  # type: ignore
 
 
 class RecordingStepper(PlannedStepper):

@@ -132,7 +132,7 @@ class Prior(nn.Module):
         """Return the parts of π for all entities."""
         activity = functional.pad(plan.entities.activity, (0, 0, 0, 1))
         activity[-1] = no_features(activity.device)
-        tables = (activity[:, :0],) * 3 if self.fit is None else self.fit.describe(plan.entities)
+        tables = _no_tables(activity) if self.fit is None else self.fit.describe(plan.entities)
         entities = EntityStates(len(plan.entities.entity), activity, *tables)
         frequency = self.frequency(plan.frequency, activity, functional.pad(plan.entities.hidden, (0, 1)))
         return self._parts(plan.query, entities, frequency)
@@ -153,7 +153,7 @@ class Prior(nn.Module):
         activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
         row_of = torch.full((batch.num_entities,), len(known), device=known.device)
         row_of[known] = torch.arange(len(known), device=known.device)
-        tables = (activity[:, :0],) * 3 if self.fit is None else self.fit.describe_some(batch, known, trained)
+        tables = _no_tables(activity) if self.fit is None else self.fit.describe_some(batch, known, trained)
         entities = EntityStates(len(known), activity, *tables, row_of=row_of)
         plan = replace(self.plan_queries(batch), subject=entities.row(batch, batch.subject))
         return self._parts(plan, entities, activity[:0])
@@ -170,7 +170,7 @@ class Prior(nn.Module):
         def compute(earlier: tuple[int, EntityStates] | None) -> EntityStates:
             activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
             if self.fit is None:
-                return EntityStates(num_known, activity, *(activity[:, :0],) * 3)
+                return EntityStates(num_known, activity, *_no_tables(activity))
             if earlier is None:
                 return EntityStates(num_known, activity, *self.fit.describe(self._plan_entities(batch, trained)))
             return EntityStates(num_known, activity, *self.fit.update(batch, known, trained, *earlier))
@@ -200,6 +200,11 @@ class Prior(nn.Module):
             kept.values[missing] = self.frequency(FrequencyPlan.of(batch, missing), entities.activity)
             kept.known[missing] = True
         return kept.values.index_select(0, relation)
+
+
+def _no_tables(activity: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return embeddings and states of no dimension. (known + 1, 0) each"""
+    return activity[:, :0], activity[:, :0], activity[:, :0]
 
 
 class Frequency(nn.Module):

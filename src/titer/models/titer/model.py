@@ -1,5 +1,7 @@
 """The model TITer: training by REINFORCE, scoring by beam search, and evidence."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -134,6 +136,8 @@ class TITer(TracksTrainedEntities):
     Config = TITerConfig
     evaluation_settings = frozenset({"beam_size", "inductive_mean", "mu"})
     has_static_shapes = True
+    # A beam search uses a GPU well only if many queries search together.
+    scoring_batch_sizes: ClassVar = {"cpu": 128, "cuda": 4096}
     config: TITerConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: TITerConfig | None = None):
@@ -146,8 +150,6 @@ class TITer(TracksTrainedEntities):
         self.register_buffer("entropy_weight", torch.tensor(self.config.entropy_weight))
         self.register_buffer("average_return", torch.zeros(()))
         self._inductive = WeightKeyedCache[InductiveTable]()
-        # A beam search has few large kernels if many queries search together; their scores fit into 128 MB.
-        self.scoring_batch_sizes = {"cpu": 128, "cuda": max(128, min(4096, (1 << 25) // vocabulary.num_entities))}
 
     alpha: Tensor  # (num_directed_relations, K)
     member_entity: Tensor  # (pairs,) a member of E_r …
