@@ -27,14 +27,14 @@ def no_features(device: torch.device) -> Tensor:
     return features(torch.zeros(1, len(HORIZONS), device=device), zero, zero + NEVER)[0]
 
 
-def features_at(counts: DecayedCounts, event: Tensor, elapsed: int) -> Tensor:
+def features_at(counts: DecayedCounts, event: Tensor, elapsed: int | Tensor) -> Tensor:
     """Return the features of the events' groups at a later time. (events, NUM_FEATURES)"""
     return features(
         counts.counts_at(event, elapsed), counts.number.index_select(0, event), counts.age_at(event, elapsed)
     )
 
 
-def features_of(counts: DecayedCounts, group: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
+def features_of(counts: DecayedCounts, group: Tensor, elapsed: int | Tensor) -> tuple[Tensor, Tensor]:
     """Return the features of groups at a time, (groups, NUM_FEATURES), and which have an earlier event, (groups,)."""
     nothing = no_features(group.device).expand(len(group), -1)
     if len(counts.key) == 0:

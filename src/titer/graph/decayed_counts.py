@@ -43,11 +43,11 @@ class DecayedCounts:
         found = self.key.index_select(0, event)
         return event, ((found >> TIME_BITS) == group) & ((found & LAST_STEP) < elapsed)
 
-    def counts_at(self, event: Tensor, elapsed: int) -> Tensor:
+    def counts_at(self, event: Tensor, elapsed: int | Tensor) -> Tensor:
         """Return the decayed counts of the events' groups at a later time. (events, horizons)"""
         return self.counts.index_select(0, event) * decay(self.age_at(event, elapsed), self.horizons)
 
-    def age_at(self, event: Tensor, elapsed: int) -> Tensor:
+    def age_at(self, event: Tensor, elapsed: int | Tensor) -> Tensor:
         """Return the age of events at a later time, in time steps. (events,)"""
         return elapsed - self.elapsed.index_select(0, event)
 

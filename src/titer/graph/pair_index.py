@@ -37,6 +37,11 @@ class Latest:
     number: Tensor  # (facts,) number of facts of the series up to this one
 
 
+def of_rows(value: int | Tensor, row: Tensor) -> int | Tensor:
+    """Return the value of each row; a number is the value of all rows."""
+    return value if isinstance(value, int) else value.index_select(0, row)
+
+
 class PairIndex:
     """Indexes over a history. A fact that is repeated within a time step counts once.
 
@@ -102,10 +107,10 @@ class PairIndex:
         """Return how many entities have a fact before a time; they are the first of ``by_first``."""
         return int(np.searchsorted(self._first, elapsed))
 
-    def series_before(self, subject: Tensor, elapsed: int) -> Series:
-        """Return all series of each subject with a fact before a time."""
+    def series_before(self, subject: Tensor, elapsed: int | Tensor) -> Series:
+        """Return all series of each subject with a fact before a time, or each before its own."""
         row, series = spread(self.first_series[subject], self.first_series[subject + 1])
-        event, began = self.series.last(series, elapsed)
+        event, began = self.series.last(series, of_rows(elapsed, row))
         began = began.nonzero()[:, 0]
         row, series, event = (column.index_select(0, began) for column in (row, series, event))
         relation, object = (column.index_select(0, series) for column in (self.series_relation, self.series_object))
@@ -119,10 +124,13 @@ class PairIndex:
         _, event = spread(torch.searchsorted(self.series.key, group << TIME_BITS), event + 1)
         return self.series_relation[self.series.key[event] >> TIME_BITS], self.series.age_at(event, elapsed)
 
-    def answers_before(self, relation: Tensor, elapsed: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return all answers of each relation before a time: row of the relation, answer, event in ``answers``."""
+    def answers_before(self, relation: Tensor, elapsed: int | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return all answers of each relation before a time, or each before its own.
+
+        The row of the relation, the answer, and the event in ``answers``.
+        """
         row, answer = spread(self.first_answer[relation], self.first_answer[relation + 1])
-        event, began = self.answers.last(answer, elapsed)
+        event, began = self.answers.last(answer, of_rows(elapsed, row))
         began = began.nonzero()[:, 0]
         row, answer, event = (column.index_select(0, began) for column in (row, answer, event))
         return row, self.answer_key.index_select(0, answer) % self.num_entities, event
@@ -187,8 +195,8 @@ class PairIndex:
         event, began = self.answers.last(place, elapsed)
         return event, began & (self.answer_key.index_select(0, place) == key)
 
-    def answer_features(self, relation: Tensor, answer: Tensor, elapsed: int) -> Tensor:
-        """Return the features of each entity as an answer to its relation before a time. (batch, NUM_FEATURES)"""
+    def answer_features(self, relation: Tensor, answer: Tensor, elapsed: int | Tensor) -> Tensor:
+        """Return the features of each entity as an answer to its relation before its time. (batch, NUM_FEATURES)"""
         key = relation * self.num_entities + answer
         place = torch.searchsorted(self.answer_key, key)
         known = torch.zeros_like(key, dtype=torch.bool)
@@ -197,15 +205,15 @@ class PairIndex:
         # The number after the last group has no events.
         return features_of(self.answers, torch.where(known, place, len(self.answer_key)), elapsed)[0]
 
-    def latest_answers(self, subject: Tensor, relation: Tensor, elapsed: int, limit: int) -> Latest:
-        """Return the latest answers of each (subject, relation, ?) before a time, each once.
+    def latest_answers(self, subject: Tensor, relation: Tensor, elapsed: int | Tensor, limit: int) -> Latest:
+        """Return the latest answers of each (subject, relation, ?) before a time, or its own time, each once.
 
         Searches the latest 2 x ``limit`` facts for the last occurrences of their answers; returns at most ``limit``.
         """
         group = self._pair(subject, relation) << TIME_BITS
         start, end = torch.searchsorted(self.by_relation, group), torch.searchsorted(self.by_relation, group + elapsed)
         row, place = spread(torch.maximum(start, end - 2 * limit), end)
-        last = (self.again.index_select(0, place) >= elapsed).nonzero()[:, 0]
+        last = (self.again.index_select(0, place) >= of_rows(elapsed, row)).nonzero()[:, 0]
         row, place = row.index_select(0, last), place.index_select(0, last)
         # Those of one row are in order of time, so its latest are at its end.
         after = torch.searchsorted(row, row, right=True) - torch.arange(len(row), device=row.device)

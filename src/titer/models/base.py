@@ -1,7 +1,7 @@
 """The base class of all models."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -129,6 +129,39 @@ class Model(nn.Module, ABC):
             TypeError: The model has no parameters to train.
         """
         raise TypeError(f"{self.name} has no parameters to train")
+
+    def plans(self, queries: Queries, answers: Tensor, sizes: Sequence[int], history: History) -> Sequence[Any] | None:
+        """Look up all that ``training_step`` reads of the facts for some batches, apart from the parameters.
+
+        A model that overrides this also implements ``planned_step``. The training loop then divides the queries into
+        batches once, and keeps their plans for the following epochs. A plan is one of ``titer.models.common.plan``.
+
+        Args:
+            queries: The queries of some batches, one batch after another.
+            answers: As for ``training_step``.
+            sizes: The number of queries of each batch.
+            history: As for ``training_step``.
+
+        Returns:
+            The plan of each batch; None, the default, if there are none for these batches.
+        """
+        return None
+
+    def planned_step(self, plan: Any) -> StepResult:
+        """Compute the loss of a batch from its plan, as ``training_step`` does.
+
+        The shapes of all tensors depend on those of the plan alone, and the step never waits for the GPU.
+
+        Args:
+            plan: The plan of the batch, which may be padded.
+
+        Returns:
+            The loss, and values to log.
+
+        Raises:
+            TypeError: The model has no plans.
+        """
+        raise TypeError(f"{self.name} has no plans")
 
     @abstractmethod
     def score(self, queries: Queries, history: History) -> Tensor:

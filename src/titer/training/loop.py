@@ -16,7 +16,6 @@ from titer.evaluation.task import EvaluationTask
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
-from titer.training.batches import shuffled_batches
 from titer.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from titer.training.config import Config, TrainingConfig
 from titer.training.layout import MODEL
@@ -59,7 +58,7 @@ def fit(
             if training.patience and validation is not None and waited >= training.patience:
                 reporter.say(f"no improvement in {waited} validations: stopped after epoch {progress.epoch}")
                 break
-            row = _train_epoch(model, stepper, epoch, training)
+            row = _train_epoch(model, stepper, epoch, training, reporter)
             last = epoch == training.epochs
             if epoch % training.validate_every == 0 or last:
                 progress = _validate(model, validation, row, epoch, progress, folder, training)
@@ -79,16 +78,19 @@ def _to_learn(train: Facts, recent_steps: int) -> Facts:
     return train[train.time > train.time.max() - recent_steps]
 
 
-def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingConfig) -> dict[str, Any]:
+def _train_epoch(
+    model: Model, stepper: Stepper, epoch: int, config: TrainingConfig, reporter: Reporter
+) -> dict[str, Any]:
     """Train on every query once. All randomness depends only on the seed and the epoch."""
     started = time.perf_counter()
     torch.manual_seed(config.seed * 1_000_003 + epoch)
     model.train()
     model.begin_epoch(epoch)
-    batches = shuffled_batches(stepper.queries, config.batch_size, by_time=model.batch_by_time)
+    batches = stepper.batches()
     for i, rows in enumerate(batches):
         stepper.set_learning_rate(config.learning_rate_at(epoch, i / len(batches)))
         stepper.step(rows)
+        reporter.step(epoch, (i + 1) / len(batches))
     means = stepper.averages()
     # A replayed CUDA graph changes tensors without raising their versions, by which models recognise stale caches.
     torch.autograd.graph.increment_version([*model.parameters(), *model.buffers()])

@@ -11,6 +11,9 @@ from titer.training.checkpoint import Progress
 from titer.training.config import TrainingConfig
 from titer.training.layout import CURVES, LOG
 
+INTERVAL = 1.0
+"""Seconds between two updates of the status line within an epoch."""
+
 
 class Reporter:
     """Reports every epoch to the log file, to TensorBoard and to a terminal."""
@@ -18,6 +21,7 @@ class Reporter:
     def __init__(self, folder: Path, config: TrainingConfig, progress: Progress, warnings: list[str]):
         self.log, self.config = folder / LOG, config
         self.started, self.first_epoch = time.perf_counter(), progress.epoch
+        self.drawn = self.started
         self.curves = _tensorboard(folder)
         self.is_watched = sys.stderr.isatty()
         for warning in warnings:
@@ -40,6 +44,15 @@ class Reporter:
         """Print a message on standard error."""
         print(text, file=sys.stderr)
 
+    def step(self, epoch: int, share: float) -> None:
+        """Report a part of an epoch on the status line, so that the time left is known from the first seconds."""
+        now = time.perf_counter()
+        if not self.is_watched or now - self.drawn < INTERVAL:
+            return
+        self.drawn = now
+        left = self._seconds_left(epoch - 1 + share)
+        self._draw(f"epoch {epoch} of {self.config.epochs}, {share:.0%} done, about {left:.0f} s left")
+
     def epoch(self, row: dict[str, Any], progress: Progress) -> None:
         """Report one finished epoch."""
         with self.log.open("a", encoding="utf-8") as file:
@@ -48,12 +61,19 @@ class Reporter:
             if self.curves is not None and isinstance(value, float):
                 self.curves.add_scalar(name, value, row["epoch"])
         if self.is_watched:
-            sys.stderr.write(f"\r\x1b[2K{self._line(row, progress)}")
-            sys.stderr.flush()
+            self._draw(self._line(row, progress))
+
+    def _draw(self, text: str) -> None:
+        sys.stderr.write(f"\r\x1b[2K{text}")
+        sys.stderr.flush()
+
+    def _seconds_left(self, done: float) -> float:
+        """Return the time of the remaining epochs if they take as long as the others; ``done`` of all are done."""
+        taken = time.perf_counter() - self.started
+        return taken / max(done - self.first_epoch, 1e-6) * (self.config.epochs - done)
 
     def _line(self, row: dict[str, Any], progress: Progress) -> str:
-        done = row["epoch"] - self.first_epoch
-        left = (time.perf_counter() - self.started) / done * (self.config.epochs - row["epoch"])
+        left = self._seconds_left(row["epoch"])
         parts = [f"epoch {row['epoch']} of {self.config.epochs}", f"{row['queries_per_second']:,} queries/s"]
         parts += [f"{name} {row[name]:.4f}" for name in ("reward", "loss") if name in row]
         if progress.best_epoch:

@@ -4,18 +4,14 @@ Of the three clocks (see ``titer.graph``), the path mixture uses the age of a fa
 back to times, here. Nothing here depends on the weights of a model, so the members of a mixture share it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from titer.graph.history import Edges, History
-from titer.graph.pair_index import PairIndex
-
-if TYPE_CHECKING:
-    from titer.models.path_mixture.direct import PastFacts
+from titer.graph.pair_index import PairIndex, of_rows
 
 
 @dataclass(frozen=True)
@@ -44,17 +40,31 @@ class Distinct:
 
 
 @dataclass(frozen=True)
+class Groups:
+    """Batches that are looked up together, each at its own time."""
+
+    of_query: Tensor  # (queries,) the batch of each query, ascending
+    time: Tensor  # (groups,)
+    elapsed: Tensor  # (groups,) as ``QueryBatch.elapsed``
+    num_known: list[int]  # (groups,) number of entities with a past fact
+
+    def __len__(self) -> int:
+        return len(self.num_known)
+
+
+@dataclass(frozen=True)
 class QueryBatch:
-    """Queries (subject, relation, ?) of one time step, and the history before it."""
+    """Queries (subject, relation, ?) of one time step, and the history before it.
+
+    With ``groups``, these are the queries of several batches, whose look-ups share the time that the calls to a GPU
+    take. An entity of a group is then named by a tag, a number of both, and ``time`` and ``elapsed`` do not apply.
+    """
 
     subject: Tensor  # (queries,)
     relation: Tensor  # (queries,) directed
     time: int
     history: History
-    _first_hops: dict[int, tuple[Tensor, Hop]] = field(default_factory=dict[int, tuple[Tensor, Hop]], init=False)
-    _neighbours: dict[tuple[int, int], tuple[Distinct, Edges]] = field(
-        default_factory=dict[tuple[int, int], tuple[Distinct, Edges]], init=False
-    )
+    groups: Groups | None = None
 
     def __len__(self) -> int:
         return len(self.subject)
@@ -74,60 +84,99 @@ class QueryBatch:
         """Number of possible answers."""
         return self.history.vocabulary.num_entities
 
+    @property
+    def num_relations(self) -> int:
+        """Number of directed relations."""
+        return self.history.vocabulary.num_directed_relations
+
     @cached_property
     def subjects(self) -> Distinct:
         """The distinct subjects: facts of a subject are looked up once for all of its queries."""
-        return Distinct.of(self.subject)
+        return Distinct.of(self.tagged(self.subject))
 
     @cached_property
     def relations(self) -> Distinct:
-        """The distinct relations of the queries."""
-        return Distinct.of(self.relation)
+        """The distinct relations of the queries; of each group, and with its tag, if there are several."""
+        if self.groups is None:
+            return Distinct.of(self.relation)
+        return Distinct.of(self.relation + self.groups.of_query * self.num_relations)
 
-    @cached_property
-    def past_facts(self) -> "PastFacts":
-        """The past facts of the subjects."""
-        from titer.models.path_mixture.direct import PastFacts
-
-        return PastFacts(self)
+    @property
+    def distinct_relations(self) -> Tensor:
+        """The distinct relations without tags. (distinct,)"""
+        return self.relations.values if self.groups is None else self.relations.values % self.num_relations
 
     def time_of(self, age: int) -> int:
         """Return the time step of a fact of some age."""
         return self.time - age
 
-    def latest(self, entity: Tensor, limit: int) -> Edges:
+    def tagged(self, entity: Tensor, row: Tensor | None = None) -> Tensor:
+        """Return the tags of some entities, in the group of the query of each row; by default, one for each query."""
+        if self.groups is None:
+            return entity
+        group = self.groups.of_query if row is None else self.groups.of_query.index_select(0, row)
+        return entity + group * (self.num_entities + 1)  # the padding entity has a tag too
+
+    def untagged(self, tag: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the entity and the group of each tag; no groups if there is only one."""
+        if self.groups is None:
+            return tag, None
+        group = tag // (self.num_entities + 1)
+        return tag - group * (self.num_entities + 1), group
+
+    def group_of_row(self, row: Tensor) -> Tensor:
+        """Return the group of some queries."""
+        assert self.groups is not None
+        return self.groups.of_query.index_select(0, row)
+
+    def group_of_tag(self, tag: Tensor) -> Tensor:
+        """Return the group of some entities."""
+        return tag // (self.num_entities + 1)
+
+    def group_of_relation(self, relation: Tensor) -> Tensor:
+        """Return the group of some of the distinct relations."""
+        return relation // self.num_relations
+
+    def known(self) -> Tensor:
+        """Return the tags of all entities with a past fact, in the order of their first facts, group by group."""
+        index = self.pair_index
+        if self.groups is None:
+            return index.by_first[: index.num_known(self.elapsed)]
+        stride = self.num_entities + 1
+        return torch.cat([index.by_first[:size] + i * stride for i, size in enumerate(self.groups.num_known)])
+
+    def elapsed_of(self, group: Tensor | None) -> int | Tensor:
+        """Return ``elapsed`` of some groups: a number if there is only one."""
+        return self.elapsed if group is None or self.groups is None else self.groups.elapsed.index_select(0, group)
+
+    def latest(self, tag: Tensor, limit: int) -> Edges:
         """Return the latest edges of some entities before the queries. (entities, limit)"""
-        return self.history.latest(entity, entity.new_full((len(entity),), self.time), limit)
+        entity, group = self.untagged(tag)
+        return self.history.latest(entity, self._time_of(entity, group), limit)
 
-    def hops_from(self, entity: Tensor, limit: int) -> tuple[Tensor, Hop]:
+    def ages(self, tag: Tensor, edges: Edges) -> Tensor:
+        """Return the ages of the edges that ``latest`` found. (entities, limit)"""
+        return self._time_of(*self.untagged(tag))[:, None] - edges.time
+
+    def _time_of(self, entity: Tensor, group: Tensor | None) -> Tensor:
+        if group is None or self.groups is None:
+            return entity.new_full((len(entity),), self.time)
+        return self.groups.time.index_select(0, group)
+
+    def hops_from(self, tag: Tensor, limit: int) -> tuple[Tensor, Hop]:
         """Return the latest edges of some entities as hops, preceded by the row of the entity that each begins at."""
-        edges = self.latest(entity, limit)
+        edges = self.latest(tag, limit)
         place = edges.mask.view(-1).nonzero()[:, 0]
-        relation, object, time = (column.view(-1).index_select(0, place) for column in _columns(edges))
-        return place // limit, Hop(relation, object, self.time - time)
+        columns = (edges.relation, edges.object, self.ages(tag, edges))
+        return place // limit, Hop(*(column.view(-1).index_select(0, place) for column in columns))
 
-    def first_hops(self, limit: int) -> tuple[Tensor, Hop]:
-        """Return ``hops_from`` the subjects; cached, because several kinds of paths begin with them."""
-        if limit not in self._first_hops:
-            self._first_hops[limit] = self.hops_from(self.subject, limit)
-        return self._first_hops[limit]
-
-    def neighbours(self, first_limit: int, limit: int) -> tuple[Distinct, Edges]:
-        """Return the distinct entities that the first hops lead to, and their latest edges. (neighbours, limit)"""
-        if (first_limit, limit) not in self._neighbours:
-            reached = Distinct.of(self.first_hops(first_limit)[1].object)
-            self._neighbours[first_limit, limit] = reached, self.latest(reached.values, limit)
-        return self._neighbours[first_limit, limit]
-
-    def answer_hops(self, subject: Tensor, relation: Tensor, limit: int) -> tuple[Tensor, Hop, Tensor]:
+    def answer_hops(self, tag: Tensor, relation: Tensor, limit: int) -> tuple[Tensor, Hop, Tensor]:
         """Return hops to the latest answers of (subject, relation, ?), each answer once.
 
         Returns the row of the subject that each hop begins at, the hops, and how often each fact has occurred.
         """
-        found = self.pair_index.latest_answers(subject, relation, self.elapsed, limit)
-        hop = Hop(relation.index_select(0, found.row), found.object, self.elapsed - found.elapsed)
-        return found.row, hop, found.number
-
-
-def _columns(edges: Edges) -> tuple[Tensor, Tensor, Tensor]:
-    return edges.relation, edges.object, edges.time
+        subject, group = self.untagged(tag)
+        elapsed = self.elapsed_of(group)
+        found = self.pair_index.latest_answers(subject, relation, elapsed, limit)
+        age = of_rows(elapsed, found.row) - found.elapsed
+        return found.row, Hop(relation.index_select(0, found.row), found.object, age), found.number

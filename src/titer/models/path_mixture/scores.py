@@ -14,6 +14,8 @@ from titer.models.scores import UNREACHED, ScoreBlock, Scores
 
 MAX_SCORES = 1 << 23
 """Scores in one block: with more entities than fit, memory does not grow with their number."""
+MORE_ON_GPU = 16
+"""How many times as many scores a block has on a GPU, where a block takes as long to begin as to compute."""
 
 Group = tuple[Tensor, QueryBatch, list[Weights]]
 """The queries of one time step: their rows, the queries, and the weights of each member."""
@@ -40,7 +42,7 @@ class MixtureScores(Scores):
 
     def blocks(self) -> Iterator[ScoreBlock]:
         """Yield log P of all entities; a single block is computed once."""
-        size = max(MAX_SCORES // max(self.num_queries, 1), 1)
+        size = self._block_size(self.num_queries)
         if size < self.num_entities:
             for start in range(0, self.num_entities, size):
                 yield ScoreBlock(start, self._block(start, min(start + size, self.num_entities)))
@@ -48,6 +50,10 @@ class MixtureScores(Scores):
             if self._whole is None:
                 self._whole = self._block(0, self.num_entities)
             yield ScoreBlock(0, self._whole)
+
+    def _block_size(self, num_queries: int) -> int:
+        most = MAX_SCORES * MORE_ON_GPU if self._index.rank.is_cuda else MAX_SCORES
+        return max(most // max(num_queries, 1), 1)
 
     def _block(self, start: int, end: int) -> Tensor:
         """Return log P of the entities at some positions. (queries, end - start)"""
@@ -81,7 +87,7 @@ class MixtureScores(Scores):
         return [[self._normaliser(member, len(rows)) for member in weights] for rows, _, weights in self._groups]
 
     def _normaliser(self, member: Weights, num_queries: int) -> Tensor:
-        num_known, size = member.entities.num_known, max(MAX_SCORES // max(num_queries, 1), 1)
+        num_known, size = member.entities.num_known, self._block_size(num_queries)
         num_rest = int((self._index.by_first[num_known:] < self._num_trained).sum())
         of_rest = member.log_weights(num_known, num_known + 1)[:, 0] + (math.log(num_rest) if num_rest else UNREACHED)
         parts = [of_rest]

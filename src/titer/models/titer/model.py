@@ -1,5 +1,7 @@
 """The model TITer: training by REINFORCE, scoring by beam search, and evidence."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -134,6 +136,8 @@ class TITer(TracksTrainedEntities):
     Config = TITerConfig
     evaluation_settings = frozenset({"beam_size", "inductive_mean", "mu"})
     has_static_shapes = True
+    # A beam search uses a GPU well only if many queries search together.
+    scoring_batch_sizes: ClassVar = {"cpu": 128, "cuda": 4096}
     config: TITerConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: TITerConfig | None = None):
