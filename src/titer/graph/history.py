@@ -1,11 +1,14 @@
 """The facts of every entity in order of time, with look-ups for batches of entities."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from titer.data.facts import Facts
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("offsets", "key", "relation", "object")
 """The columns of a history."""
+DTYPES = (np.int64, np.int32, np.int32)
+"""Types of the columns of edges."""
 DERIVED = ("popularity", "pair_index", "snapshots")
 """Cached indexes, which are not copied to another device: they are built there when first used."""
 
@@ -109,6 +114,8 @@ class History:
         self.max_edges = int(offsets.diff().max()) if len(offsets) > 1 else 0
         # An index to update, and the entities whose edges differ from those in it.
         self._earlier: tuple[PairIndex, Tensor] | None = None
+        # Returns the columns of the pair index from files, if they can be stored.
+        self.stored_pairs: Callable[[History], dict[str, Tensor] | None] | None = None
 
     @classmethod
     def of_columns(cls, vocabulary: Vocabulary, times: tuple[int, int | None], columns: dict[str, Tensor]) -> "History":
@@ -269,9 +276,11 @@ class History:
 
     @cached_property
     def pair_index(self) -> "PairIndex":
-        """Past facts by pair, relation and entity; built when first used, or updated where facts were changed."""
+        """Past facts by pair, relation and entity; opened, built or updated from an earlier index when first used."""
         from titer.graph.pair_index import PairIndex
 
+        if self.stored_pairs is not None and (columns := self.stored_pairs(self)) is not None:
+            return PairIndex.of_columns(self, {name: column.to(self.device) for name, column in columns.items()})
         if self._earlier is None:
             return PairIndex(self)
         index, changed = self._earlier
@@ -398,12 +407,38 @@ class History:
         return None
 
 
+def edge_columns(
+    facts: Facts, vocabulary: Vocabulary, append: Callable[[str, NDArray[Any]], None]
+) -> dict[str, int | None]:
+    """Compute the columns of a history piece by piece.
+
+    Args:
+        facts: The facts, in any order.
+        vocabulary: The vocabulary that their ids belong to.
+        append: Called with the name of a column and its next rows.
+
+    Returns:
+        The times of the first and the last fact, ``first_time`` and ``last_time``.
+
+    Raises:
+        DataError: An id is not in the vocabulary, or the facts span too many time steps.
+    """
+    first_time = int(facts.time.min()) if len(facts) else 0
+    offsets, pieces = edge_pieces(facts, vocabulary, first_time)
+    append("offsets", offsets)
+    padding = (np.array([value], dtype) for value, dtype in zip(_padding(vocabulary), DTYPES, strict=True))
+    for piece in chain(pieces, [tuple(padding)]):
+        for name, rows in zip(COLUMNS[1:], piece, strict=True):
+            append(name, rows)
+    return {"first_time": first_time, "last_time": int(facts.time.max()) if len(facts) else None}
+
+
 def _sorted_edges(
     facts: Facts, vocabulary: Vocabulary, first_time: int
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """Return the offsets of all entities, and keys, relations and objects of all edges and of a padding edge."""
     offsets, pieces = edge_pieces(facts, vocabulary, first_time)
-    columns = tuple(np.empty(2 * len(facts) + 1, dtype=dtype) for dtype in (np.int64, np.int32, np.int32))
+    columns = tuple(np.empty(2 * len(facts) + 1, dtype=dtype) for dtype in DTYPES)
     place = 0
     for piece in pieces:
         for column, part in zip(columns, piece, strict=True):

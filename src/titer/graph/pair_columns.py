@@ -1,7 +1,7 @@
 """The columns of a pair index, joined from pieces."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,21 +12,23 @@ from titer.errors import DataError
 from titer.graph.pair_pieces import COLUMNS, Columns, pieces, sizes_of
 from titer.graph.sorted_edges import TIME_BITS
 from titer.graph.sorting import sorted_rows
+from titer.progress import track
 
 if TYPE_CHECKING:
     from titer.graph.history import History
 
 MAX_EDGES = 1 << 31
 """Directed edges that positions of 32 bits can number."""
-Append = Callable[[str, NDArray[np.generic]], None]
+Append = Callable[[str, NDArray[Any]], None]
 
 
-def append_columns(history: "History", append: Append) -> None:
+def append_columns(history: "History", append: Append, description: str | None = None) -> None:
     """Compute the columns of a pair index piece by piece.
 
     Args:
         history: The history to index.
         append: Called with the name of a column and its next rows, for every piece and column.
+        description: What a progress bar says; None for no progress bar.
 
     Raises:
         DataError: The history has too many facts.
@@ -36,7 +38,8 @@ def append_columns(history: "History", append: Append) -> None:
     num_series = num_events = num_pairs = 0
     append("first_series", np.zeros(1, dtype=np.int64))
     pair_keys = []
-    for of_subject, columns in pieces(history):
+    total, found = pieces(history)
+    for of_subject, columns in track(found, description, total) if description is not None else found:
         append("first_series", num_series + np.cumsum(of_subject))
         _shift(columns, num_series, num_events, num_pairs)
         for name in COLUMNS:

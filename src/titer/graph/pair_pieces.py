@@ -49,8 +49,8 @@ class Sizes:
         return np.dtype(np.int32 if self.num_steps < (1 << 31) else np.int64)
 
 
-def pieces(history: "History") -> Iterator[tuple[NDArray[np.int64], Columns]]:
-    """Yield the columns of all subjects in order, in pieces, each with the number of series of each of its subjects."""
+def pieces(history: "History") -> tuple[int, Iterator[tuple[NDArray[np.int64], Columns]]]:
+    """Return the number of pieces, and each piece: the number of series of each of its subjects, and its columns."""
     sizes = sizes_of(history)
     offsets = history.offsets.cpu().numpy()
     key, relation, object = (column.cpu().numpy() for column in (history.key, history.relation, history.object))
@@ -66,7 +66,7 @@ def pieces(history: "History") -> Iterator[tuple[NDArray[np.int64], Columns]]:
     calls: list[Callable[[], tuple[NDArray[np.int64], Columns]]] = [
         (lambda first=first, end=end: piece(first, end)) for first, end in entity_ranges(offsets, PIECE)
     ]
-    return in_order(calls)
+    return len(calls), in_order(calls)
 
 
 def sizes_of(history: "History") -> Sizes:
