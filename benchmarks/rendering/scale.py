@@ -9,7 +9,7 @@ from titer.drawing.charts import Panel, panel_chart, svg_file
 
 PICTURE = "pictures/scale.svg"
 COSTS: dict[str, tuple[str, Callable[[Row], float]]] = {
-    "import": ("import", lambda row: 1e6 * row["import"]["cpu_seconds"] / row["facts"]),
+    "import": ("import", lambda row: 1e6 * row["import"]["facts_cpu_seconds"] / row["facts"]),
     "history": ("index", lambda row: 1e6 * row["index"]["history_cpu_seconds"] / row["facts"]),
     "pair index": ("index", lambda row: 1e6 * row["index"]["pairs_cpu_seconds"] / row["facts"]),
 }
