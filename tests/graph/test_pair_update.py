@@ -122,6 +122,13 @@ def test_times_of_more_than_31_bits_are_indexed():
     assert (latest.object.tolist(), latest.elapsed.tolist(), latest.number.tolist()) == ([1], [5], [2.0])
 
 
+def test_an_index_is_updated_when_times_become_too_large_for_32_bits():
+    history = History(Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 7)]), Vocabulary.numbered(4, 1))
+    later = Facts.from_rows([(2, 0, 3, (1 << 31) + 5)])
+    larger = history.including(later)
+    assert_same(history.pair_index.updated(larger, torch.tensor([2, 3])), PairIndex(larger))
+
+
 def test_questions_far_after_the_last_fact_find_it():
     index = History(Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 7)]), Vocabulary.numbered(3, 1)).pair_index
     latest = index.latest_answers(torch.tensor([0]), torch.tensor([0]), (1 << 32) - 1, 3)

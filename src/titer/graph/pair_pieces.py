@@ -30,7 +30,8 @@ ROWS = {
 COLUMNS = tuple(name for names in ROWS.values() for name in names)
 NUMBERS = {"series_key": "series", "by_relation": "pair", "answers_key": "pair", "event_by_relation": "event"}
 """Columns that contain numbers of rows: those of keys before the time."""
-NEVER_AGAIN = {np.dtype(np.int32): (1 << 31) - 1, np.dtype(np.int64): LAST_STEP}
+MAX_INT32 = (1 << 31) - 1
+NEVER_AGAIN = {np.dtype(np.int32): MAX_INT32, np.dtype(np.int64): LAST_STEP}
 """Time in ``again`` of a fact that does not occur again, by the type of the column."""
 
 
@@ -46,7 +47,7 @@ class Sizes:
     @property
     def again_type(self) -> np.dtype:
         """The type of ``again``: elapsed times nearly always fit into 32 bits."""
-        return np.dtype(np.int32 if self.num_steps < (1 << 31) else np.int64)
+        return np.dtype(np.int32 if self.num_steps <= MAX_INT32 else np.int64)
 
 
 def pieces(history: "History") -> tuple[int, Iterator[tuple[NDArray[np.int64], Columns]]]:

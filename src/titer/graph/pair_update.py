@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from titer.graph.pair_columns import by_relation
-from titer.graph.pair_pieces import NEVER_AGAIN, NUMBERS, ROWS, piece_of, sizes_of
+from titer.graph.pair_columns import built_columns, by_relation
+from titer.graph.pair_pieces import MAX_INT32, NUMBERS, ROWS, piece_of, sizes_of
 from titer.graph.ragged import spread
 from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
@@ -42,6 +42,8 @@ def updated_columns(old: dict[str, Tensor], first_time: int, history: "History",
     old_counts = old["first_series"].diff()
     old_counts = torch.cat([old_counts, old_counts.new_zeros(history.vocabulary.num_entities - len(old_counts))])
     new = _piece(history, changed)
+    if new["again"].dtype != old["again"].dtype:  # times have become too large for the columns
+        return {name: column.to(history.device) for name, column in built_columns(history).items()}
     num_series = old_counts.index_copy(0, changed, new["num_series"])
 
     starts = _starts(old, torch.cat([changed, changed + 1]), _first(old_counts), num_relations)
@@ -123,5 +125,5 @@ def _joined(name: str, old: Tensor, new: Tensor, segments: dict[str, list[Segmen
             if name in TIMED:
                 part += later
             elif name == "again":
-                part += later * (part != NEVER_AGAIN[part.numpy(force=True).dtype])
+                part += later * (part != (MAX_INT32 if part.dtype == torch.int32 else LAST_STEP))
     return column
