@@ -228,10 +228,11 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     from titer.runs.provenance import provenance
 
     num_facts, num_entities = int(options.facts), int(options.entities)
+    skipped = f" --skip {' '.join(options.skip)}" if options.skip else ""
     result: dict[str, Any] = {
         "facts": num_facts,
         "entities": num_entities,
-        "command": f"python benchmarks/scale.py --facts {num_facts} --entities {num_entities}",
+        "command": f"python benchmarks/scale.py --facts {num_facts} --entities {num_entities}{skipped}",
         **provenance(torch.device("cpu")),
         "load": os.getloadavg()[0],
     }

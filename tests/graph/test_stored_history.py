@@ -36,8 +36,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def save(folder: Path, seed: int) -> None:
     facts = random_facts(seed, 600, 40, 3, 30)
-    parts = {"train": facts[:400], "valid": facts[400:500], "test": facts[500:]}
-    save_dataset(Dataset("random", Vocabulary.numbered(40, 3), TimeAxis(), **parts), folder, overwrite=True)
+    splits = (facts[:400], facts[400:500], facts[500:])
+    save_dataset(Dataset("random", Vocabulary.numbered(40, 3), TimeAxis(), *splits), folder, overwrite=True)
 
 
 def assert_right(history: History, dataset: Dataset) -> None:
