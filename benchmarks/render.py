@@ -14,6 +14,8 @@ from rendering.blocks import with_blocks
 from rendering.conventions import PICTURE
 from rendering.files import BENCHMARKS, Measurements
 from rendering.pictures import inductive_picture, other_questions_picture, time_picture
+from rendering.scale import PICTURE as SCALE_PICTURE
+from rendering.scale import scale_picture
 
 ROOT = BENCHMARKS.parent
 DOCUMENTS = ("README.md", "CHANGELOG.md", "docs/*.md", "benchmarks/*.md")
@@ -27,6 +29,8 @@ def rendered(measured: Measurements) -> dict[Path, str]:
     pages[BENCHMARKS / "time_encoding.svg"] = time_picture(measured)
     if measured.other_questions:
         pages[ROOT / "docs" / PICTURE] = other_questions_picture(measured)
+    if measured.scale:
+        pages[ROOT / "docs" / SCALE_PICTURE] = scale_picture(measured)
     return pages
 
 

@@ -34,6 +34,7 @@ from rendering.paper import (
     time_table,
     unseen_table,
 )
+from rendering.scale import memory_table, scale_table
 from rendering.walk import walk_table
 from titer.evaluation.comparison import cell
 from titer.evaluation.published import DATASETS, METRICS, published
@@ -204,6 +205,8 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "faithfulness, small world": faithfulness("small-world"),
     "faithfulness, ICEWS14": faithfulness("icews14"),
     "planted causes": planted,
+    "scale": scale_table,
+    "scale, memory": memory_table,
     **{
         f"path mixture, {name}": logged("path_mixture", name)
         for name in ("first design", "without improvement", "with improvement", "names")

@@ -30,6 +30,8 @@ class Measurements:
     """Results of a model that knows the other questions, by dataset and knowledge, from ``other_questions/``."""
     case_study: Row = field(default_factory=dict)
     """The queries of the paper's case study, from ``case_study.json``; empty if they were not explained yet."""
+    scale: dict[str, Row] = field(default_factory=dict)
+    """Cost by number of facts, from ``scale/``."""
     notes: dict[str, Row] = field(default_factory=dict)
     """Figures without a result file, with their sources, from ``notes/``."""
 
@@ -44,6 +46,7 @@ class Measurements:
             {row["model"]: row for row in _all(folder / "small_world").values()},
             _results(folder / "other_questions"),
             _all(folder).get("case_study", {}),
+            _all(folder / "scale"),
             _all(folder / "notes"),
         )
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.errors import DataError
 from titer.events.counts import NUM_FEATURES, GroupedCounts, GroupState, log_horizon
 from titer.graph.decayed_counts import HORIZONS
 from titer.graph.history import LAST_STEP, TIME_BITS, History
@@ -70,6 +71,8 @@ class EventIndex:
         self.num_entities, self.num_relations = vocabulary.num_entities, vocabulary.num_relations
         self.first_time = history.first_time
         self.period = PERIODS.get(axis.unit, 1)
+        if 2 * self.num_entities**2 * self.num_relations * self.period >= 1 << 63:
+            raise DataError("entities x entities x relations is too large for event forecasts; remove rare entities")
         key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
         forward = (relation < self.num_relations).nonzero()[:, 0]
         key, relation, object = key[forward], relation[forward], object[forward]

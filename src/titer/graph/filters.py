@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,6 +10,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 from titer.graph.queries import Queries
 from titer.graph.ragged import spread
+from titer.graph.sorting import changes, sorted_rows
 
 
 class Filter(StrEnum):
@@ -47,12 +47,11 @@ class TrueAnswers:
         if filter is Filter.RAW:
             queries, answers = queries[:0], answers[:0]
         # Each answer once: a repeated fact must not be excluded from a ranking twice.
-        key, answer = self._key(queries).numpy(), answers.numpy()
-        order = np.lexsort((answer, key))
-        key, answer = key[order], answer[order]
-        repeated = np.zeros(len(key), dtype=bool)
-        repeated[1:] = (key[1:] == key[:-1]) & (answer[1:] == answer[:-1])
-        self.key, self.answer = torch.from_numpy(key[~repeated]), torch.from_numpy(answer[~repeated])
+        num_keys = vocabulary.num_entities * self.num_relations * self.num_steps
+        rows = (self._key(queries).numpy(), answers.numpy())
+        key, answer = sorted_rows(rows, (num_keys, vocabulary.num_entities))
+        first = changes(key, answer)
+        self.key, self.answer = torch.from_numpy(key[first]), torch.from_numpy(answer[first])
 
     def _key(self, queries: Queries) -> Tensor:
         pair = queries.subject * self.num_relations + queries.relation
