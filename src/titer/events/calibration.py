@@ -90,9 +90,9 @@ def map_inputs(log_intensity: Tensor) -> Tensor:
     return torch.stack([torch.ones_like(log_intensity), log_intensity, *above], dim=1)
 
 
-def fit_map(log_intensity: Tensor, happened: Tensor) -> Tensor:
+def fit_map(log_intensity: Tensor, happened: Tensor, weight: Tensor | None = None) -> Tensor:
     """Return the increasing map that makes what happened most likely."""
-    found = fit_linear(map_inputs(log_intensity), happened, default_map())
+    found = fit_linear(map_inputs(log_intensity), happened, default_map(), weight)
     slope = 0.0
     for place in range(1, NUM_MAP):
         found[place] = max(float(found[place]), MIN_SLOPE - slope)

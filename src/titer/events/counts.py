@@ -99,6 +99,11 @@ class GroupedCounts:
             exists,
         )
 
+    def state_at(self, elapsed: int) -> GroupState:
+        """Return the state of all groups before one time, and last that of a group without facts."""
+        group = torch.arange(len(self.keys) + 1, device=self.keys.device)
+        return self.state(group, torch.full_like(group, elapsed))
+
     def state_of(self, key: Tensor, elapsed: Tensor) -> GroupState:
         """Return the state of the groups of some keys, each before its own time."""
         return self.state(self.find(key), elapsed)

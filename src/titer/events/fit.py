@@ -30,7 +30,7 @@ def fit_intensity(index: EventIndex, end: int, config: EventConfig, network: Int
     scale = len(rows) / float(rows.weight[rows.happened].sum().clamp(min=1))
 
     def loss(batch: Tensor) -> Tensor:
-        code = network.encode(features[batch], relation[batch], bag[batch])
+        code = network.encode(features[batch], relation[batch], network.pool(bag[batch]))
         found = network(code, relation[batch], targets[batch])
         errors = negative_log_likelihood(found, rows.happened[batch][:, None])  # (batch, 2)
         first = FIRST_WEIGHT * rows.is_first[batch]

@@ -1,7 +1,5 @@
 """Event forecasts: intensities of facts, beside any model that forecasts their objects."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
@@ -11,33 +9,15 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.events.calibration import Calibration, map_inputs, new_inputs, repeated_inputs
 from titer.events.config import EventConfig
+from titer.events.event_list import EventList
 from titer.events.fit import fit_intensity, fit_novelty
-from titer.events.index import MAX_AHEAD, EventIndex, Triples
+from titer.events.index import MAX_AHEAD, EventIndex
 from titer.events.network import MAX_LOG_INTENSITY, IntensityNetwork
 from titer.events.novelty import Novelty, NoveltyNetwork
-from titer.events.origin import Origin, is_forward, log_intensities, prepare_origin
+from titer.events.origin import Estimates, Origin, is_forward, log_intensities, prepare_origin
+from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
-
-
-@dataclass(frozen=True)
-class EventList:
-    """The candidates of a window, with their probabilities."""
-
-    triples: Triples
-    repeated: Tensor  # (events,) whether the fact occurred before
-    number: Tensor  # (events,) how often it occurred before
-    probability: Tensor  # (events,) of happening in the window at least once
-    expected: Tensor  # (events,) steps of the window in which it happens
-    at_end: Tensor  # (events,) probability of happening in the last step of the window
-    unlisted: float  # expected number of events that never occurred and are not listed
-
-    def __len__(self) -> int:
-        return len(self.triples)
-
-    def __getitem__(self, rows: Tensor) -> "EventList":
-        columns = (self.repeated, self.number, self.probability, self.expected, self.at_end)
-        return EventList(self.triples[rows], *(column[rows] for column in columns), unlisted=self.unlisted)
 
 
 class HistoryIndex:
@@ -162,7 +142,7 @@ class EventModel(nn.Module):
         num_repeated = len(origin.repeated)
         rows = torch.arange(num_repeated + len(origin.new), device=origin.pair.device) if rows is None else rows
         known, fresh = rows[rows < num_repeated], rows[rows >= num_repeated] - num_repeated
-        at, cumulative, expected = self.curves(index, origin, known, first, last)
+        at, cumulative, expected = self.curves(origin, known, first, last)
         new_at, new_cumulative, new_expected = self.new_curves(origin, fresh, first, last)
         unlisted = self.expected_new(origin, is_forward(index, origin), first, last) - float(new_expected.sum())
         return EventList(
@@ -182,26 +162,31 @@ class EventModel(nn.Module):
             float(self.calibration.at(self.calibration.unlisted, step)) for step in range(first, last + 1)
         )
 
-    def curves(
-        self, index: EventIndex, origin: Origin, rows: Tensor, first: int, last: int
-    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    def curves(self, origin: Origin, rows: Tensor, first: int, last: int) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return, for repeated facts, P(at a step) and P(by a step) for each step of a window, and expected counts."""
-        triples, fact = origin.repeated[rows], origin.fact[rows]
-        codes, estimates = [code[rows] for code in origin.codes], origin.estimates[rows]
+        return self.calibrated(self.uncalibrated(origin, rows, first, last), origin.estimates[rows], first)
+
+    def uncalibrated(self, origin: Origin, rows: Tensor, first: int, last: int) -> list[Tensor]:
+        """Return the log intensities of the networks for each step of a window, each of shape (rows, 2)."""
+        networks = self.intensity_networks
+        return [log_intensities(networks, origin.table, origin.codes, rows, step) for step in range(first, last + 1)]
+
+    def calibrated(
+        self, found: list[Tensor], estimates: Estimates, first: int
+    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """Return the same as ``curves`` from the log intensities of the networks."""
         at, by = list[Tensor](), list[Tensor]()
-        cumulative = torch.zeros(len(rows), device=rows.device)
+        cumulative = torch.zeros_like(estimates.forward)
         expected = torch.zeros_like(cumulative)
-        for step in range(first, last + 1):
-            ahead = min(step, MAX_AHEAD)
-            found = log_intensities(self.intensity_networks, index, triples, codes, fact, origin.elapsed, step)
-            base = found[:, 0]
+        for step, values in enumerate(found, start=first):
+            ahead, base = min(step, MAX_AHEAD), values[:, 0]
             inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
             combined = inputs @ self.calibration.at(self.calibration.repeated, ahead)
             log_intensity = map_inputs(combined) @ self.calibration.at(self.calibration.step, ahead)
             log_intensity = log_intensity.clamp(max=MAX_LOG_INTENSITY)
             at.append(_probability(log_intensity))
             expected = expected + at[-1]
-            hazard = log_intensity if step == first else found[:, 1] + (log_intensity - base)
+            hazard = log_intensity if step == first else values[:, 1] + (log_intensity - base)
             cumulative = cumulative + torch.exp(hazard.clamp(max=MAX_LOG_INTENSITY))
             by.append(self._window(cumulative, step - first + 1, by))
         return at, by, expected

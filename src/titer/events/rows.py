@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from titer.events.index import MAX_AHEAD, Bag, EventIndex
+from titer.events.index import MAX_AHEAD, EventIndex
+from titer.events.triples import Bag
 from titer.graph.decayed_counts import HORIZONS
 
 SHORT = HORIZONS.index(30.0)

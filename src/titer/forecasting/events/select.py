@@ -7,8 +7,9 @@ from torch import Tensor
 
 from titer.events.answers import score_pairs
 from titer.events.calibration import new_inputs
-from titer.events.index import EventIndex, Triples
-from titer.events.model import EventList, EventModel
+from titer.events.event_list import EventList
+from titer.events.index import EventIndex
+from titer.events.model import EventModel
 from titer.events.origin import (
     Origin,
     directed_pairs,
@@ -17,6 +18,7 @@ from titer.events.origin import (
     new_candidates,
     without_known,
 )
+from titer.events.triples import Triples
 from titer.forecasting.events.windows import Window
 from titer.forecasting.predictor import Predictor
 
@@ -137,7 +139,7 @@ def forecast_one(
     key = index.key(triple)
     known = (index.key(origin.repeated) == key).nonzero()[:, 0]
     if len(known):
-        at, by, expected = events.curves(index, origin, known, window.first, window.last)
+        at, by, expected = events.curves(origin, known, window.first, window.last)
         number, age = origin.fact.number[known], origin.fact.age[known]
     else:
         inputs = _new_inputs(predictor, index, origin, triple, window)
