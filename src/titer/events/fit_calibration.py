@@ -1,6 +1,6 @@
 """Choose the calibration of event forecasts on the validation split."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,10 @@ from titer.events.calibration import (
     new_inputs,
     repeated_inputs,
 )
+from titer.events.estimates import Estimates
 from titer.events.index import EventIndex
-from titer.events.origin import Estimates, Origin, is_forward
+from titer.events.new_facts import new_intensities
+from titer.events.origin import Origin, is_forward
 from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
@@ -40,8 +42,12 @@ def fit_calibration(events: "EventModel", model: Model, history: History, steps:
     index, calibration = events.indexed(history).index, events.calibration
     collected = {ahead: _Collected() for ahead in HORIZONS}
     windows: dict[int, list[_Window]] = {length: [] for length in HORIZONS[1:]}
-    begins = {length: set(_evenly(steps[: max(len(steps) - length + 1, 0)], MAX_WINDOWS)) for length in windows}
-    origins = _origins(steps, index.first_time + 1, events.config.calibration_steps, begins)
+    spread = _evenly(steps, events.config.calibration_steps)
+    begins = {
+        length: set(_evenly([step for step in spread if step + length - 1 <= steps[-1]], MAX_WINDOWS))
+        for length in windows
+    }
+    origins = _origins(steps, spread, index.first_time + 1)
     generator = torch.Generator().manual_seed(events.config.seed)
     for step, horizons in sorted(origins.items()):
         origin = events.origin(model, history, step)
@@ -54,7 +60,13 @@ def fit_calibration(events: "EventModel", model: Model, history: History, steps:
         if collected[ahead].repeated:
             collected[ahead].fit(calibration, place)
         elif place:  # as good as the horizon before
-            for values in (calibration.repeated, calibration.step, calibration.new, calibration.unlisted):
+            for values in (
+                calibration.repeated,
+                calibration.step,
+                calibration.paired,
+                calibration.new,
+                calibration.unlisted,
+            ):
                 values[place] = values[place - 1]
     for place, length in enumerate(HORIZONS[1:], start=1):
         if len(windows[length]) >= 2:
@@ -63,13 +75,12 @@ def fit_calibration(events: "EventModel", model: Model, history: History, steps:
             calibration.window[place] = calibration.window[place - 1]
 
 
-def _origins(steps: range, first: int, number: int, begins: dict[int, set[int]]) -> dict[int, list[int]]:
+def _origins(steps: range, spread: Sequence[int], first: int) -> dict[int, list[int]]:
     """Return the first steps of forecasts, each with the steps ahead at which a validation step follows.
 
     An origin serves all horizons that end within the validation split. Where too few do, others begin before it.
     """
-    origins: dict[int, list[int]] = {step: [] for chosen in begins.values() for step in chosen if step >= first}
-    spread = sorted({*_evenly(steps, number), *origins})
+    origins: dict[int, list[int]] = {}
     for ahead in HORIZONS:
         chosen = [step for step in spread if step + ahead - 1 <= steps[-1]]
         if len(chosen) < MIN_ORIGINS:
@@ -85,6 +96,7 @@ class _Collected:
     """What the combination at one horizon is fitted on: inputs, what happened, and the weights of rows."""
 
     repeated: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor, Tensor]])
+    paired: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor, Tensor]])
     new: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor, Tensor]])
     expected_new: float = 0.0
     happened_new: int = 0
@@ -101,9 +113,17 @@ class _Collected:
         base = events.uncalibrated(origin, rows, ahead, ahead)[0][:, 0]
         inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
         self.repeated.append((inputs, happens[rows], weight))
-        estimates = origin.new_estimates
-        inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
-        self.new.append((inputs, _happens(index, origin.new, target), torch.ones_like(estimates.forward)))
+        happens = _happens(index, origin.new.triples, target)
+        for paired, parts in ((True, self.paired), (False, self.new)):
+            rows = (origin.new.paired == paired).nonzero()[:, 0]
+            new = origin.new[rows]
+            known = new.estimates.forward, new.estimates.backward, new.estimates.known
+            if paired:
+                base = new_intensities(events.intensity_networks, index, new, origin.elapsed, ahead)[:, 0]
+                inputs = repeated_inputs(base, *known)
+            else:
+                inputs = new_inputs(*known)
+            parts.append((inputs, happens[rows], torch.ones_like(new.estimates.forward)))
         self.expected_new += float(origin.novelty[is_forward(index, origin)].sum())
         self.happened_new += int((index.began[index.facts_at(target)] >= origin.elapsed).sum())
 
@@ -112,6 +132,7 @@ class _Collected:
         inputs, happened, weight = _joined(self.repeated)
         calibration.repeated[place] = found = fit_linear(inputs, happened, default_repeated(), weight)
         calibration.step[place] = fit_map(inputs @ found, happened, weight)
+        calibration.paired[place] = fit_linear(*_joined(self.paired)[:2], default_repeated())
         calibration.new[place] = fit_linear(*_joined(self.new)[:2], default_new())
         calibration.unlisted[place] = self.happened_new / self.expected_new if self.expected_new else 1.0
 
@@ -165,7 +186,7 @@ def _joined(parts: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor,
     return torch.cat(inputs).clone(), torch.cat(happened).clone(), torch.cat(weight).clone()
 
 
-def _evenly(steps: range, number: int) -> list[int]:
+def _evenly(steps: Sequence[int], number: int) -> list[int]:
     """Return at most ``number`` steps, evenly spread."""
     if len(steps) <= number:
         return list(steps)

@@ -40,11 +40,7 @@ class EventIndex:
         self.keys, triple = torch.unique(self.key(Triples(subject, relation, object)), return_inverse=True)
         fact = torch.unique((triple << TIME_BITS) + elapsed)
         self.fact_triple, self.fact_elapsed = fact >> TIME_BITS, fact & LAST_STEP
-        self.triples = Triples(
-            self.keys // self.num_entities // self.num_relations,
-            self.keys // self.num_entities % self.num_relations,
-            self.keys % self.num_entities,
-        )
+        self.triples = self.triples_of(self.keys)
         facts = self.triples[self.fact_triple]
         subject, relation, object, elapsed = facts.subject, facts.relation, facts.object, self.fact_elapsed
         self.by_triple = GroupedCounts(self.keys[self.fact_triple], elapsed)
@@ -64,6 +60,11 @@ class EventIndex:
         """Return one number for each triple."""
         return (triples.subject * self.num_relations + triples.relation) * self.num_entities + triples.object
 
+    def triples_of(self, key: Tensor) -> Triples:
+        """Return the triples of the numbers that ``key`` returned."""
+        rest = key // self.num_entities
+        return Triples(rest // self.num_relations, rest % self.num_relations, key % self.num_entities)
+
     def before(self, elapsed: int) -> Tensor:
         """Return the positions, in ``triples``, of all triples with a fact before a time."""
         return (self.began < elapsed).nonzero()[:, 0]
@@ -71,6 +72,28 @@ class EventIndex:
     def find(self, triples: Triples) -> Tensor:
         """Return the positions of triples in ``triples``; the number of all for one that never occurs."""
         return self.by_triple.find(self.key(triples))
+
+    def occurred(self, triples: Triples, elapsed: int) -> Tensor:
+        """Return whether triples have a fact before a time."""
+        later = self.began.new_full((1,), torch.iinfo(torch.int64).max)
+        return torch.cat([self.began, later])[self.find(triples)] < elapsed
+
+    def had_pair(self, triples: Triples, elapsed: int) -> Tensor:
+        """Return whether the entities of triples have a fact with each other before a time, in either direction."""
+        first = torch.cat([self._pair_began, self._pair_began.new_full((1,), torch.iinfo(torch.int64).max)])
+        key = triples.subject * self.num_entities + triples.object
+        place = torch.searchsorted(self.pairs, key).clamp(max=max(len(self.pairs) - 1, 0))
+        found = self.pairs[place] == key if len(self.pairs) else torch.zeros_like(key, dtype=torch.bool)
+        return found & (first[place] < elapsed)
+
+    @cached_property
+    def _pair_began(self) -> Tensor:
+        """The time of the first fact of each pair, in either direction."""
+        first = torch.full_like(self.pairs, torch.iinfo(torch.int64).max)
+        reverse = self.triples.object * self.num_entities + self.triples.subject
+        for place in (self.pair_of_triple, torch.searchsorted(self.pairs, reverse)):
+            first = first.scatter_reduce(0, place, self.began, reduce="amin")
+        return first
 
     def occurs(self, triple: Tensor, elapsed: Tensor) -> Tensor:
         """Return whether triples, given by position, have a fact at their time."""

@@ -9,12 +9,15 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.events.calibration import Calibration, map_inputs, new_inputs, repeated_inputs
 from titer.events.config import EventConfig
+from titer.events.estimates import Estimates
 from titer.events.event_list import EventList
 from titer.events.fit import fit_intensity, fit_novelty
 from titer.events.index import MAX_AHEAD, EventIndex
 from titer.events.network import MAX_LOG_INTENSITY, IntensityNetwork
+from titer.events.new_facts import NewFacts, new_intensities
 from titer.events.novelty import Novelty, NoveltyNetwork
-from titer.events.origin import Estimates, Origin, is_forward, log_intensities, prepare_origin
+from titer.events.origin import Origin, is_forward, log_intensities, prepare_origin
+from titer.events.pairings import Pairings
 from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
@@ -27,6 +30,7 @@ class HistoryIndex:
         self.history = history
         self.index = EventIndex(history, axis)
         self.novelty = Novelty(self.index)
+        self.pairings = Pairings(self.index)
 
 
 class EventModel(nn.Module):
@@ -97,6 +101,7 @@ class EventModel(nn.Module):
             history = History(known, dataset.vocabulary).to(device)
             steps = range(int(dataset.valid.time.min()), int(dataset.valid.time.max()) + 1)
             fit_calibration(self, model, history, steps)
+            self._indexed, self._origins = None, {}
         return self.eval()
 
     def indexed(self, history: History) -> HistoryIndex:
@@ -121,8 +126,8 @@ class EventModel(nn.Module):
             while len(self._origins) >= MAX_ORIGINS:
                 self._origins.pop(next(iter(self._origins)))
             self._origins[key] = prepare_origin(
-                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, model, history, time,
-                self.config,
+                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, indexed.pairings, model,
+                history, time, self.config,
             )  # fmt: skip
         return self._origins[key]
 
@@ -130,7 +135,7 @@ class EventModel(nn.Module):
     def forecast(
         self, index: EventIndex, origin: Origin, first: int, last: int, rows: Tensor | None = None
     ) -> EventList:
-        """Return the probabilities of all candidates in a window of steps ahead.
+        """Return the probabilities of all candidates in a window of steps ahead; the last few windows are kept.
 
         Args:
             index: The index of the history.
@@ -139,14 +144,26 @@ class EventModel(nn.Module):
             last: The last step of the window.
             rows: Positions among the repeated facts followed by the new ones; None for all.
         """
+        kept = origin.lists.get((first, last))
+        if kept is not None:
+            return kept if rows is None else kept[rows]
+        if rows is not None:
+            return self._forecast(index, origin, first, last, rows)
+        while len(origin.lists) >= MAX_WINDOWS:
+            origin.lists.pop(next(iter(origin.lists)))
+        every = torch.arange(len(origin.repeated) + len(origin.new), device=origin.pair.device)
+        origin.lists[first, last] = self._forecast(index, origin, first, last, every)
+        return origin.lists[first, last]
+
+    def _forecast(self, index: EventIndex, origin: Origin, first: int, last: int, rows: Tensor) -> EventList:
         num_repeated = len(origin.repeated)
-        rows = torch.arange(num_repeated + len(origin.new), device=origin.pair.device) if rows is None else rows
         known, fresh = rows[rows < num_repeated], rows[rows >= num_repeated] - num_repeated
         at, cumulative, expected = self.curves(origin, known, first, last)
-        new_at, new_cumulative, new_expected = self.new_curves(origin, fresh, first, last)
+        new = origin.new[fresh]
+        new_at, new_cumulative, new_expected = self.new_curves(index, new, origin.elapsed, first, last)
         unlisted = self.expected_new(origin, is_forward(index, origin), first, last) - float(new_expected.sum())
         return EventList(
-            Triples.concatenate(origin.repeated[known], origin.new[fresh]),
+            Triples.concatenate(origin.repeated[known], new.triples),
             torch.cat([torch.ones_like(known), torch.zeros_like(fresh)]).bool(),
             torch.cat([origin.fact.number[known], torch.zeros_like(fresh, dtype=torch.float32)]),
             torch.cat([cumulative[-1], new_cumulative[-1]]),
@@ -192,23 +209,26 @@ class EventModel(nn.Module):
         return at, by, expected
 
     def new_curves(
-        self, origin: Origin, rows: Tensor, first: int, last: int
+        self, index: EventIndex, new: NewFacts, elapsed: int, first: int, last: int
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the same as ``curves`` for new facts."""
-        estimates = origin.new_estimates[rows]
-        inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
-        return self.curves_of_new(inputs, first, last)
-
-    def curves_of_new(self, inputs: Tensor, first: int, last: int) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the same as ``curves`` for new facts with the given terms."""
+        """Return the same as ``curves`` for facts that never occurred before a time."""
+        estimates = new.estimates
+        known = estimates.forward, estimates.backward, estimates.known
+        inputs = new_inputs(*known)
         at, by = list[Tensor](), list[Tensor]()
-        cumulative = inputs.new_zeros(len(inputs))
+        cumulative = torch.zeros_like(estimates.forward)
         expected = torch.zeros_like(cumulative)
         for step in range(first, last + 1):
-            log_intensity = (inputs @ self.calibration.at(self.calibration.new, step)).clamp(max=1.0)
+            found = new_intensities(self.intensity_networks, index, new, elapsed, step)
+            ahead, base = min(step, MAX_AHEAD), found[:, 0]
+            paired = repeated_inputs(base, *known) @ self.calibration.at(self.calibration.paired, ahead)
+            other = inputs @ self.calibration.at(self.calibration.new, ahead)
+            log_intensity = torch.where(new.paired, paired, other).clamp(max=1.0)
             at.append(_probability(log_intensity))
             expected = expected + at[-1]
-            cumulative = cumulative + torch.exp(log_intensity)
+            # The first occurrence differs from any only in what the network knows.
+            hazard = log_intensity if step == first else log_intensity + (found[:, 1] - base)
+            cumulative = cumulative + torch.exp(hazard)
             by.append(-torch.expm1(-cumulative))
         return at, by, expected
 
@@ -219,8 +239,10 @@ class EventModel(nn.Module):
         return torch.maximum(found, earlier[-1]) if earlier else found
 
 
-MAX_ORIGINS = 4
+MAX_ORIGINS = 3
 """Forecast origins that are kept for the next question."""
+MAX_WINDOWS = 8
+"""Windows whose forecasts are kept with an origin."""
 
 
 def _probability(log_intensity: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """All that can be computed for a first forecast step, before a window is chosen."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -8,10 +8,14 @@ from torch import Tensor
 from titer.events.answers import MIN_LOG, PairAnswers, score_pairs
 from titer.events.config import EventConfig
 from titer.events.counts import GroupState
+from titer.events.estimates import Estimates
+from titer.events.event_list import EventList
 from titer.events.feature_table import FeatureTable
 from titer.events.index import EventIndex
 from titer.events.network import IntensityNetwork
+from titer.events.new_facts import NewFacts, describe_new
 from titer.events.novelty import Novelty, NoveltyNetwork
+from titer.events.pairings import Pairings
 from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
@@ -22,18 +26,6 @@ MIN_INTENSITY = 1e-9
 
 
 @dataclass(frozen=True)
-class Estimates:
-    """Estimates through the model, of facts: intensity of one side times probability of the other."""
-
-    forward: Tensor  # (facts,) log(intensity of subject and relation * P(object))
-    backward: Tensor  # (facts,) log(intensity of object and relation * P(subject))
-    known: Tensor  # (facts, 2) whether the model scored the pair, for either direction
-
-    def __getitem__(self, rows: Tensor) -> "Estimates":
-        return Estimates(self.forward[rows], self.backward[rows], self.known[rows])
-
-
-@dataclass(frozen=True)
 class Origin:
     """The candidates of forecasts that begin at one time step, with all facts before it."""
 
@@ -41,12 +33,13 @@ class Origin:
     codes: list[Tensor]  # one for each network: (repeated, hidden)
     log_intensity: Tensor  # (repeated,) in the first step
     estimates: Estimates  # of the repeated facts
-    new: Triples  # candidates that never occurred
-    new_estimates: Estimates
+    new: NewFacts  # candidates that never occurred
     answers: PairAnswers
     pair: Tensor  # (pairs,) sorted keys of the directed pairs with a fact
     intensity: Tensor  # (pairs,) expected facts in the first step
     novelty: Tensor  # (pairs,) expected facts in the first step that never occurred
+    lists: dict[tuple[int, int], EventList] = field(default_factory=dict[tuple[int, int], EventList])
+    """Forecasts of all candidates, by the first and the last step of a window."""
 
     @property
     def elapsed(self) -> int:
@@ -77,6 +70,7 @@ def prepare_origin(
     novelty_network: NoveltyNetwork,
     index: EventIndex,
     novelty: Novelty,
+    pairings: Pairings,
     model: Model,
     history: History,
     time: int,
@@ -90,18 +84,26 @@ def prepare_origin(
     pair, intensity, expected_new = _pairs(index, novelty, novelty_network, table.triples, log_intensity, table.elapsed)
     best = _busiest(pair, intensity, expected_new, index, config.num_queries)
     answers = score_pairs(model, history, best, time)
-    nothing = _nothing(table.triples[:0])
+    none = _nothing(table.triples[:0])
     partial = Origin(
-        table, codes, log_intensity, nothing, table.triples[:0], nothing, answers, pair, intensity, expected_new
-    )
+        table, codes, log_intensity, none, NewFacts(table.triples[:0], none, none.known[:, 0], codes), answers, pair,
+        intensity, expected_new,
+    )  # fmt: skip
     unknown = without_known(answers, partial, index)
     new = new_candidates(unknown, partial, index, config.new_per_query)
+    new = _union(index, new, pairings.before(table.elapsed, config.new_relations).triples)
+    estimates = estimate(partial, index, new, expected_new, unknown)
     return replace(
         partial,
         estimates=estimate(partial, index, table.triples, intensity, answers),
-        new=new,
-        new_estimates=estimate(partial, index, new, expected_new, unknown),
+        new=describe_new(networks, index, new, estimates, table.elapsed),
     )
+
+
+def _union(index: EventIndex, first: Triples, second: Triples) -> Triples:
+    """Return the triples of both, each once."""
+    both = Triples.concatenate(first, second)
+    return index.triples_of(torch.unique(index.key(both)))
 
 
 def _nothing(triples: Triples) -> Estimates:
@@ -224,8 +226,5 @@ def new_candidates(answers: PairAnswers, origin: Origin, index: EventIndex, numb
         torch.where(inverse, answer, entity), directed % index.num_relations, torch.where(inverse, entity, answer)
     )
     key = torch.unique(index.key(found[found.subject != found.object]))
-    entities, relations = index.num_entities, index.num_relations
-    found = Triples(key // entities // relations, key // entities % relations, key % entities)
-    place = index.find(found)
-    began = torch.cat([index.began, index.began.new_full((1,), torch.iinfo(torch.int64).max)])[place]
-    return found[(began >= origin.elapsed).nonzero()[:, 0]]
+    found = index.triples_of(key)
+    return found[(~index.occurred(found, origin.elapsed)).nonzero()[:, 0]]
