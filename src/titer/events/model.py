@@ -91,10 +91,7 @@ class EventModel(nn.Module):
         index = EventIndex(train, dataset.axis)
         self.lasting.copy_(_lasting(index))
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            for place, network in enumerate(self.intensity_networks):
-                torch.manual_seed(self.config.seed + place)
-                fit_intensity(index, index.num_steps, self.config, network)
-            torch.manual_seed(self.config.seed)
+            fit_intensity(index, index.num_steps, self.config, self.intensity_networks)
             fit_novelty(Novelty(index), index.num_steps, self.config, self.novelty_network)
         if len(dataset.valid):
             known = Facts.concatenate(dataset.train, dataset.valid)
