@@ -15,7 +15,7 @@ class EventConfig:
     """Minimum number of training examples to draw."""
     rows_per_fact: int = 4
     """Training examples for each fact of the training split, between these limits."""
-    epochs: int = 2
+    epochs: int = 4
     """Minimum number of passes over the examples."""
     min_batches: int = 300
     """Minimum number of batches: with few examples there are more passes."""
