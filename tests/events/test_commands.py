@@ -104,13 +104,6 @@ def test_a_run_that_is_overwritten_loses_its_event_model(world_data: Dataset, tm
     assert not (run.path / EVENTS).exists()
 
 
-def test_a_run_without_an_event_model_gets_one_when_it_is_first_used(world_data: Dataset, tmp_path: Path):
-    train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
-    first = titer("events", tmp_path / "run", "--top", "3", "--json")
-    assert (tmp_path / "run" / EVENTS).is_file()
-    assert titer("events", tmp_path / "run", "--top", "3", "--json") == first
-
-
 def test_a_run_without_an_event_model_trains_it_once_and_says_so(
     run: Path, quick: EventConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
