@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rendering.blocks import with_blocks
 from rendering.conventions import PICTURE
+from rendering.events import event_pictures
 from rendering.files import BENCHMARKS, Measurements
 from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 from rendering.scale import PICTURE as SCALE_PICTURE
@@ -31,6 +32,7 @@ def rendered(measured: Measurements) -> dict[Path, str]:
         pages[ROOT / "docs" / PICTURE] = other_questions_picture(measured)
     if measured.scale:
         pages[ROOT / "docs" / SCALE_PICTURE] = scale_picture(measured)
+    pages |= {ROOT / "docs" / path: picture for path, picture in event_pictures(measured).items()}
     return pages
 
 

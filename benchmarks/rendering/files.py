@@ -34,6 +34,8 @@ class Measurements:
     """Cost by number of facts, from ``scale/``."""
     notes: dict[str, Row] = field(default_factory=dict)
     """Figures without a result file, with their sources, from ``notes/``."""
+    events: list[Row] = field(default_factory=list)
+    """Evaluations of event forecasts, one file for each run and split, from ``events/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -48,6 +50,7 @@ class Measurements:
             _all(folder).get("case_study", {}),
             _all(folder / "scale"),
             _all(folder / "notes"),
+            list(_all(folder / "events").values()),
         )
 
     def of(self, label: str) -> list[Row]:
