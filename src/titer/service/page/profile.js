@@ -40,7 +40,7 @@ export async function show(isCurrent) {
       if (!isCurrent()) return;
       $("profile").querySelector(".window").textContent = capital(forecast.window);
       const all = el("a", { href: address("/", { [kind]: past.name }) }, `All likely events with ${past.name}`);
-      place.replaceChildren(eventList(forecast), el("p", {}, all));
+      place.replaceChildren(eventList(forecast, isCurrent), el("p", {}, all));
     } catch (error) {
       place.replaceChildren(el("p", { class: "bad" }, error.message)); // the past remains worth reading
     }
@@ -48,7 +48,7 @@ export async function show(isCurrent) {
 }
 
 function intro({ facts, first, last, each, timeline, name }) {
-  const words = facts ? `${count(facts, "fact")}, the first on ${first}, the last on ${last}.` : "No known fact.";
+  const words = facts ? `${count(facts, "fact")} from ${first} to ${last}.` : "No known fact.";
   return [el("p", { class: "lead" }, words),
     ...(facts ? [section("Timeline", timelineChart(timeline, `Facts with ${name} over time`),
       el("p", { class: "note" }, `Number of facts; each bar is ${each}.`))] : [])];
