@@ -41,7 +41,7 @@ function row(event, { start, steps }) {
   const note = el("p", { class: "note" }, past(event));
   const button = el("button", {
     type: "button", class: "quiet", "aria-expanded": "false", "aria-controls": more.id,
-    "aria-label": `Why? ${subject}, ${relation}, ${object}`, click: () => toggle(button, more, event, explain),
+    "aria-label": `Why? ${subject}, ${relation}, ${object}`, click: () => toggle(button, more, note, event, explain),
   }, "Why?");
   const node = el("li", {},
     el("div", { class: "chance" }, el("span", { class: "number" }, chance(event.probability)), bar(event)),
@@ -68,7 +68,7 @@ function lineOf(event, { causes, reasons }) {
   return best && (event.times === 0 || !causes[0]?.facts.every(same)) ? best.text : past(event);
 }
 
-async function toggle(button, more, event, explain) {
+async function toggle(button, more, note, event, explain) {
   const open = button.getAttribute("aria-expanded") !== "true";
   button.setAttribute("aria-expanded", String(open));
   more.hidden = !open;
@@ -78,7 +78,7 @@ async function toggle(button, more, event, explain) {
   try {
     const found = await explain();
     more.dataset.filled = "yes";
-    more.replaceChildren(el("p", { class: "note" }, `${past(event)}.`), ...eventReasons(found), el("p", { class: "links" },
+    more.replaceChildren(...(note.textContent === past(event) ? [] : [el("p", { class: "note" }, `${past(event)}.`)]), ...eventReasons(found), el("p", { class: "links" },
       el("a", { href: address("/question", { subject, relation, object }) }, "When, and what if?"),
       el("a", { href: address("/question", { subject, relation }) }, "Who else?")));
   } catch (error) {

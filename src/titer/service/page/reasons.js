@@ -11,7 +11,7 @@ export function reasonList(reasons, onLeaveOut) {
   // The same lines as on the command line: the reasons worth showing, and all other evidence together.
   const lines = reasons.length && rest >= WORTH_SHOWING ? [...reasons, { share: rest, text: "weaker evidence", facts: [] }] : reasons;
   return el("ul", { class: "reasons" }, ...lines.map((reason) => el("li", {},
-    el("span", { class: "number" }, wholePercent(reason.share)), el("span", {}, reason.text), leaveOutButton(reason, onLeaveOut))));
+    el("span", { class: "number" }, wholePercent(reason.share)), " ", el("span", {}, reason.text), " ", leaveOutButton(reason, onLeaveOut))));
 }
 
 function leaveOutButton({ facts, count, text }, onLeaveOut) {
