@@ -90,13 +90,23 @@ class NameIndex:
             counts: How often each name occurs, by id; frequent names then come before short ones.
         """
         wanted = simplified(typed)
-        ranked = []
-        for simple, ids in self._simple.items():
+        word = f" {wanted}"
+        found: tuple[list[str], list[str], list[str]] = ([], [], [])
+        for simple in self._simple:
             if wanted in simple:
-                group = 0 if simple.startswith(wanted) else 1 if f" {wanted}" in simple else 2
-                often = 0 if counts is None else max(counts[i] for i in ids)
-                ranked.append((group, -often, len(simple), simple, ids))
-        return [self.names[i] for *_, ids in nsmallest(limit, ranked) for i in ids][:limit]
+                found[0 if simple.startswith(wanted) else 1 if word in simple else 2].append(simple)
+
+        def order(simple: str) -> tuple[int, int, str]:
+            often = 0 if counts is None else max([counts[i] for i in self._simple[simple]])
+            return -often, len(simple), simple
+
+        # A letter may match every name, so only the groups that are needed are sorted.
+        names: list[str] = []
+        for group in found:
+            if len(names) < limit:
+                best = nsmallest(limit - len(names), group, key=order)
+                names += [self.names[i] for simple in best for i in self._simple[simple]]
+        return names[:limit]
 
     def _search(self, typed: str) -> int | tuple[str, list[str]]:
         """Return an id, or an error message and suggestions."""
