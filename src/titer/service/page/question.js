@@ -86,7 +86,7 @@ async function showExamples() {
   const link = (state, words) => el("a", { href: stateAddress(state) }, words);
   const items = examples.slice(0, 4).map(({ subject, relation, object }) => el("li", {},
     link({ subject, relation }, `${subject} ${relation} …?`), link({ relation, object }, `… ${relation} ${object}?`),
-    link({ subject, relation, object }, `When ${subject}, ${object}?`)));
+    link({ subject, relation, object }, `${subject} ${relation} ${object}: when?`)));
   $("examples").replaceChildren(...(items.length ? [el("h2", {}, "Examples"), el("ul", {}, ...items)] : []));
 }
 
