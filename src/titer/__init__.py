@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from titer.evaluation.protocol import Unreachable as Unreachable
     from titer.evaluation.ranks import Ranks as Ranks
     from titer.evaluation.result import Evaluation as Evaluation
+    from titer.events.metrics import EventBin as EventBin
     from titer.forecasting.events.results import EventForecast as EventForecast
     from titer.forecasting.events.results import Likelihood as Likelihood
     from titer.forecasting.events.results import LikelyEvent as LikelyEvent
@@ -121,6 +122,7 @@ _PUBLIC = {
         "Quantile",
     ],
     "titer.forecasting.track_record": ["CheckedForecast", "CheckedEvent"],
+    "titer.events.metrics": ["EventBin"],
     "titer.forecasting.picture": ["Picture"],
     "titer.forecasting.names": ["NameIndex"],
     "titer.forecasting.what_if": ["WhatIf", "Move"],

@@ -1,5 +1,7 @@
 """How good the forecasts have been, on the page."""
 
+from typing import Any
+
 from playwright.sync_api import Page, Route, expect
 
 from service.browsing import browser_tests
@@ -8,7 +10,7 @@ from service.process import Service
 pytestmark = browser_tests
 
 
-def checked(service: Service) -> list[dict[str, object]]:
+def checked(service: Service) -> list[dict[str, Any]]:
     """Return all past windows, latest first."""
     with service.client() as client:
         starts = client.get("/v1/past-forecasts").json()["starts"]

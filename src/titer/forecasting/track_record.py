@@ -84,9 +84,10 @@ class CheckedForecast:
             KeyError: A field is missing.
             TypeError: A field is unknown.
         """
-        events = {name: tuple(CheckedEvent(**one) for one in stored[name]) for name in ("top", "surprises")}
-        bins = tuple(EventBin(**one) for one in stored["reliability"])
-        return cls(**{**stored, **events, "reliability": bins})
+        fields = dict(stored)
+        for name, kind in (("top", CheckedEvent), ("surprises", CheckedEvent), ("reliability", EventBin)):
+            fields[name] = tuple(kind(**one) for one in stored[name])
+        return cls(**fields)
 
 
 def past_starts(dataset: Dataset, last_time: int, steps: int, limit: int) -> list[int]:
