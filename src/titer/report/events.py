@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from titer.drawing.charts import bar, reliability
+from titer.drawing.charts import reliability
 from titer.drawing.elements import el, table
 from titer.evaluation.calibration import CalibrationBin
 from titer.events.metrics import NUM_BINS
-from titer.forecasting.events.wording import TITLES
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.past_windows import PastWindows, useful_windows
 from titer.forecasting.track_record import CheckedEvent, CheckedForecast
@@ -32,15 +31,12 @@ def event_sections(forecaster: Forecaster, *, past: bool) -> list[Element]:
 
 def _upcoming(forecaster: Forecaster) -> list[Element]:
     found = forecaster.events(within=useful_windows(forecaster.axis)[1], top=MAX_EVENTS)
-    rows = [
-        [_chance(one.probability), bar(one.probability), _words(one), TITLES[one.kind], one.rate]
-        for one in found.events
-    ]
+    rows = [[_chance(one.probability), _words(one), one.rate] for one in found.events]
     note = f"{found.window[0].upper()}{found.window[1:]}; {found.horizon}. About {found.expected:,.0f} different events"
     return [
         el("h2", "Most likely events"),
         el("p", f"{note} are expected.", class_="note"),
-        table(["probability", "", "event", "", "usual rate"], rows, numbers_from=9),
+        table(["probability", "event", "usual rate"], rows, numbers_from=9),
     ]
 
 
