@@ -56,6 +56,8 @@ def show_home(page: Page, url: str) -> None:
     expect(page.locator("#likely .events")).to_be_visible(timeout=60_000)
     expect(page.locator("#lately .days")).to_be_visible()
     expect(page.locator("#about")).not_to_be_empty()
+    expect(page.locator("#how-good")).to_contain_text("happened", timeout=60_000)
+    page.wait_for_load_state("networkidle")  # the evidence of every event
 
 
 def take(page: Page, name: str, tallest: int = TALLEST) -> None:
@@ -86,6 +88,9 @@ def main() -> None:
             take(page, "page-home", tallest=920)
             show(page, url, SMALL_WORLD)
             take(page, "page-small-world")
+            page.goto(f"{url}/record")
+            expect(page.get_by_role("heading", name="Evaluation")).to_be_visible(timeout=60_000)
+            take(page, "page-record", tallest=920)
         subprocess.run([*TITER, "evaluate", str(run)], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([*TITER, "report", str(run), "--out", f"{folder}/report.html"], check=True)
         page.goto(f"file://{folder}/report.html")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from titer.evaluation.protocol import Unreachable as Unreachable
     from titer.evaluation.ranks import Ranks as Ranks
     from titer.evaluation.result import Evaluation as Evaluation
+    from titer.events.metrics import EventBin as EventBin
     from titer.forecasting.events.results import EventForecast as EventForecast
     from titer.forecasting.events.results import Likelihood as Likelihood
     from titer.forecasting.events.results import LikelyEvent as LikelyEvent
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
     from titer.forecasting.question import Question as Question
     from titer.forecasting.tables import record_batches as record_batches
     from titer.forecasting.tables import to_table as to_table
+    from titer.forecasting.track_record import CheckedEvent as CheckedEvent
+    from titer.forecasting.track_record import CheckedForecast as CheckedForecast
     from titer.forecasting.what_if import Move as Move
     from titer.forecasting.what_if import WhatIf as WhatIf
     from titer.graph.filters import Filter as Filter
@@ -118,6 +121,8 @@ _PUBLIC = {
         "SurvivalStep",
         "Quantile",
     ],
+    "titer.forecasting.track_record": ["CheckedForecast", "CheckedEvent"],
+    "titer.events.metrics": ["EventBin"],
     "titer.forecasting.picture": ["Picture"],
     "titer.forecasting.names": ["NameIndex"],
     "titer.forecasting.what_if": ["WhatIf", "Move"],

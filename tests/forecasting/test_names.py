@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -94,3 +96,28 @@ def test_there_are_no_suggestions_without_names(names: list[str]):
     with pytest.raises(UnknownNameError) as error:
         NameIndex(names, "entity").find("Nigeria")
     assert error.value.suggestions == []
+
+
+@given(
+    st.lists(st.text("ab ", min_size=1, max_size=6).filter(str.strip), min_size=1, max_size=12, unique=True),
+    st.text("ab", min_size=1, max_size=2),
+    st.integers(1, 13),
+    st.randoms(use_true_random=False),
+)
+def test_frequent_names_are_completed_first_within_their_group(names, typed, limit, random):
+    index, counts = NameIndex(names, "entity"), [random.randrange(4) for _ in names]
+    found = index.completions(typed, limit, counts)
+    matching = [name for name in names if typed in simplified(name)]
+    assert len(found) == min(limit, len(matching))
+    assert set(found) <= set(matching)
+
+    def group(name: str) -> int:
+        simple = simplified(name)
+        return 0 if simple.startswith(typed) else 1 if f" {typed}" in simple else 2
+
+    assert [group(name) for name in found] == sorted(map(group, matching))[:limit]
+    often: dict[str, int] = {}
+    for name, number in zip(names, counts, strict=True):
+        often[simplified(name)] = max(often.get(simplified(name), 0), number)
+    for one, other in pairwise(found):
+        assert group(one) < group(other) or often[simplified(one)] >= often[simplified(other)]
