@@ -79,7 +79,7 @@ def _to_learn(train: Facts, recent_steps: int) -> Facts:
 
 
 def _train_epoch(
-    model: Model, stepper: Stepper, epoch: int, config: TrainingConfig, reporter: Reporter
+    model: Model, stepper: Stepper, epoch: int, config: TrainingConfig, reporter: Reporter | None = None
 ) -> dict[str, Any]:
     """Train on every query once. All randomness depends only on the seed and the epoch."""
     started = time.perf_counter()
@@ -90,7 +90,8 @@ def _train_epoch(
     for i, rows in enumerate(batches):
         stepper.set_learning_rate(config.learning_rate_at(epoch, i / len(batches)))
         stepper.step(rows)
-        reporter.step(epoch, (i + 1) / len(batches))
+        if reporter is not None:
+            reporter.step(epoch, (i + 1) / len(batches))
     means = stepper.averages()
     # A replayed CUDA graph changes tensors without raising their versions, by which models recognise stale caches.
     torch.autograd.graph.increment_version([*model.parameters(), *model.buffers()])
