@@ -19,7 +19,7 @@ PRIOR = 5.0
 
 
 @dataclass(frozen=True)
-class Candidates:
+class NewRelations:
     """Facts that never occurred, with a rough estimate of how likely they are."""
 
     triples: Triples
@@ -44,7 +44,7 @@ class Pairings:
         reverse = self.object * index.num_entities + self.subject
         return index.by_pair.find(index.pairs), index.by_pair.find(reverse)
 
-    def before(self, elapsed: int, number: int) -> Candidates:
+    def before(self, elapsed: int, number: int) -> NewRelations:
         """Return the facts with the highest scores that did not occur before a time; only facts before it count."""
         index = self.index
         recent = index.by_pair.decayed_at(elapsed, LONG)
@@ -70,7 +70,7 @@ class Pairings:
         )
         values = torch.where(index.occurred(every, elapsed), 0.0, score.flatten())
         kept = _best(values, number)
-        return Candidates(every[kept], values[kept])
+        return NewRelations(every[kept], values[kept])
 
 
 def _counts(counts: GroupedCounts, key: Tensor, elapsed: int) -> Tensor:
