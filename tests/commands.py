@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from titer.cli.main import app
 
 # Building the commands from their signatures takes longer than most of them; once is enough.
-testing._get_command = functools.cache(testing._get_command)  # pyright: ignore[reportPrivateUsage]
+testing._get_command = functools.cache(testing._get_command)  # pyright: ignore
 
 
 def invoke(*words: str | Path) -> Result:

@@ -97,10 +97,10 @@ def interrupted(world_data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch
 
     original = module._train_epoch
 
-    def interrupt(model, stepper, epoch, config):
+    def interrupt(model, stepper, epoch, config, reporter):
         if epoch > after:
             raise KeyboardInterrupt
-        return original(model, stepper, epoch, config)
+        return original(model, stepper, epoch, config, reporter)
 
     config = Config.load(model="titer", overrides=SETTINGS)
     with monkeypatch.context() as patch:

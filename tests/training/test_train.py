@@ -24,8 +24,10 @@ from titer.models.registry import register
 from titer.runs import overwriting
 from titer.runs.run import Run
 from titer.runs.train import train
+from titer.training.checkpoint import Progress
 from titer.training.config import Config, TrainingConfig
 from titer.training.loop import _train_epoch
+from titer.training.reporter import Reporter
 from titer.training.steps import Stepper
 from training.tiny_model import TinyModel
 
@@ -90,7 +92,9 @@ def test_the_indexes_are_built_once_for_a_whole_training(
     assert sorted(size for kind, size in built if kind is TrueAnswers) == [valid_facts, len(world_data.facts)]
 
 
-def test_caches_of_a_model_are_stale_after_an_epoch_even_if_tensor_versions_are_not_raised(world_data: Dataset):
+def test_caches_of_a_model_are_stale_after_an_epoch_even_if_tensor_versions_are_not_raised(
+    world_data: Dataset, tmp_path: Path
+):
     """A replayed CUDA graph changes weights in place without raising their versions."""
     model = TinyModel(world_data.vocabulary, world_data.axis)
     history = History(world_data.train, world_data.vocabulary)
@@ -106,7 +110,8 @@ def test_caches_of_a_model_are_stale_after_an_epoch_even_if_tensor_versions_are_
     cache = WeightKeyedCache[float]()
     before = cache(model, history, lambda: model.recency.item())
     config = TrainingConfig()
-    _train_epoch(model, SilentStepper(model, queries, answers, history, config), 1, config)
+    with Reporter(tmp_path, config, Progress(), []) as reporter:
+        _train_epoch(model, SilentStepper(model, queries, answers, history, config), 1, config, reporter)
     assert cache(model, history, lambda: model.recency.item()) == model.recency.item() > before
 
 
