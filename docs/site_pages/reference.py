@@ -4,7 +4,7 @@ import titer
 
 GROUPS = {
     "Training and runs": ("titer.api", "titer.runs", "titer.training"),
-    "Forecasts": ("titer.forecasting",),
+    "Forecasts": ("titer.forecasting", "titer.events"),
     "Datasets": ("titer.data",),
     "Added facts": ("titer.store",),
     "Evaluation": ("titer.evaluation", "titer.graph.filters"),

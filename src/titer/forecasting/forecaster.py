@@ -492,16 +492,13 @@ class Forecaster:
         """Whether the run directory has an event model."""
         return self.run is not None and (self.run.path / EVENTS).is_file()
 
-    def prepare_events(self) -> "EventModel":
+    def prepare_events(self) -> None:
         """Load the event model, or train it if the run has none, so that the first event forecast does not wait.
-
-        Returns:
-            The event model.
 
         Raises:
             RunError: The event model of the run is damaged.
         """
-        return self._with_events()[1]
+        self._with_events()
 
     def _with_events(self) -> "tuple[Predictor, EventModel]":
         """Return the current predictor and the event model, which is trained when first needed."""
