@@ -1,11 +1,10 @@
 """Combinations of ids that no 64-bit key can number are refused, before anything wraps around."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import torch
 
+from graph.sizes import Size
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
@@ -15,21 +14,6 @@ from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 
 FACTS = Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)])
-
-
-@dataclass(frozen=True)
-class Size:
-    """As much of a vocabulary as an index needs; names of a billion entities would fill the memory."""
-
-    num_entities: int
-    num_relations: int
-
-    @property
-    def num_directed_relations(self) -> int:
-        return 2 * self.num_relations
-
-    def inverse(self, relation: torch.Tensor) -> torch.Tensor:
-        return (relation + self.num_relations) % self.num_directed_relations
 
 
 def history_with(size: Any) -> History:

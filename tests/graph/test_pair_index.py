@@ -1,11 +1,11 @@
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graph.sizes import Size
 from strategies import LAST_TIME, Graph, graphs
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
@@ -119,18 +119,3 @@ class TestPairIndex:
         monkeypatch.setattr("titer.graph.pair_columns.MAX_EDGES", 4)
         with pytest.raises(DataError, match="at most 1 facts can be indexed; leave out older facts"):
             PairIndex(history)
-
-
-@dataclass(frozen=True)
-class Size:
-    """As much of a vocabulary as an index needs; one with names of a billion entities would fill the memory."""
-
-    num_entities: int
-    num_relations: int
-
-    @property
-    def num_directed_relations(self) -> int:
-        return 2 * self.num_relations
-
-    def inverse(self, relation: torch.Tensor) -> torch.Tensor:
-        return (relation + self.num_relations) % self.num_directed_relations

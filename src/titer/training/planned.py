@@ -196,7 +196,7 @@ def recording_for(recordings: list[Recording], plan: Any, *, exactly: bool = Fal
 
 
 def padded_size(size: int) -> int:
-    """Return a number of rows that leaves room for somewhat larger plans: a multiple of 256."""
+    """Return a number of rows that leaves space for somewhat larger plans: a multiple of 256."""
     return 256 * (int(size * HEADROOM) // 256 + 1)
 
 
