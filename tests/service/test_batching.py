@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,9 @@ async def held(forecaster: Watched, batcher: Batcher) -> AsyncGenerator[None]:
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(), 60))
+    """Run in a thread of its own: a browser that this process opened earlier keeps a loop running in the main one."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(asyncio.wait_for(work(), 60))).result()
 
 
 def test_concurrent_questions_share_a_batch_with_unchanged_answers(forecaster: Watched):
