@@ -23,7 +23,6 @@ from titer.data.vocabulary import Vocabulary
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
 from titer.models.registry import model_class
-from titer.training.batches import shuffled_batches
 from titer.training.config import Config
 from titer.training.device import choose_device
 from titer.training.steps import Stepper, make_stepper
@@ -116,8 +115,9 @@ def main() -> None:
     stepper = make_stepper(model, *Queries.from_facts(dataset.train, dataset.vocabulary), history, config.training)
     model.train()
     torch.manual_seed(1)
-    batches = shuffled_batches(stepper.queries, config.training.batch_size, by_time=model.batch_by_time)
-    for rows in batches[: options.batches]:
+    batches = stepper.batches()
+    # Three passes: what is kept or recorded, is kept or recorded after them.
+    for rows in 3 * batches[: options.batches]:
         stepper.step(rows)
     stepper.averages()
     wait_for(device)

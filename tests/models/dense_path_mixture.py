@@ -16,7 +16,8 @@ from titer.models.base import UNREACHED
 from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.mixture import TINY, Mixture
 from titer.models.path_mixture.model import PathMixture
-from titer.models.path_mixture.paths import KNOTS_PER_DOUBLING, MAX_LOG_WEIGHT, NUM_KNOTS, TwoHops, TwoHopsSame
+from titer.models.path_mixture.path_plans import KNOTS_PER_DOUBLING, NUM_KNOTS
+from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, TwoHops, TwoHopsSame
 from titer.models.path_mixture.paths import ThreeHopsSame as Three
 from titer.models.path_mixture.prior import Fit, Frequency
 from titer.models.path_mixture.query_batch import QueryBatch
@@ -127,8 +128,9 @@ def dense_fit(fit: Fit, batch: QueryBatch, subject_activity: Tensor, has_past: T
     usable = has_past & functional.pad(trained, (0, batch.num_entities - len(trained)))
     own = functional.pad(fit.entity.weight, (0, 0, 0, batch.num_entities - fit.entity.num_embeddings))
     embedding = own * usable[:, None]
-    if fit.names is not None:
-        embedding = embedding + fit.names(batch.history.vocabulary, entities)
+    names = fit.name_bags(batch)
+    if fit.names is not None and names is not None:
+        embedding = embedding + fit.names(names.bags(entities))
     edges = batch.latest(entities, fit.state_edges)
     each = functional.pad(embedding, (0, 0, 0, 1))[edges.object]
     each = each + functional.pad(fit.relation.weight, (0, 0, 0, 8))[edges.relation]

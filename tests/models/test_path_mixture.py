@@ -22,7 +22,8 @@ from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import FREQUENCY, PRIOR, PathMixture
 from titer.models.path_mixture.names import phrases_of, words_of
-from titer.models.path_mixture.paths import NUM_KNOTS, of_age
+from titer.models.path_mixture.path_plans import NUM_KNOTS, Knots
+from titer.models.path_mixture.paths import of_age
 from titer.models.path_mixture.prior import Fit
 from titer.models.path_mixture.query_batch import QueryBatch
 
@@ -103,7 +104,7 @@ def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: in
     entities = torch.arange(graph.vocabulary.num_entities)
     with torch.inference_mode():
         batch = QueryBatch(entities, torch.zeros_like(entities), time, history)
-        weights = only(batch, torch.ones(len(entities), dtype=torch.bool))
+        weights = only(only.plan(batch, torch.ones(len(entities), dtype=torch.bool)))
         found = torch.zeros(len(entities), len(entities))
         found[weights.row, history.pair_index.by_first[weights.column]] = weights.paths
         for s in entities.tolist():
@@ -230,7 +231,9 @@ def test_the_evidence_for_an_unseen_entity_is_its_fact_and_the_prior():
     query = Queries.one(0, 0, 3)
     with torch.inference_mode():
         evidence = model.explain(query, 3, history)
-        weights = model.mixtures[0](QueryBatch(query.subject, query.relation, 3, history), model.trained)
+        only = model.mixtures[0]
+        assert isinstance(only, Mixture)
+        weights = only(only.plan(QueryBatch(query.subject, query.relation, 3, history), model.trained))
     prior = math.exp(float(weights.matrix[0, int(history.pair_index.rank[3])]))
     # A fact of the query's relation, one time step old: with the initial weights, it counts 1 at each horizon.
     direct = float(len(HORIZONS))
@@ -336,9 +339,9 @@ def test_entity_dropout_zeroes_some_embeddings_in_training():
     usable = torch.ones(100, dtype=torch.bool)
     torch.manual_seed(0)
     known = torch.arange(100)
-    zeroed = (fit.train()._embeddings(batch, known, usable) == 0).all(dim=1).sum()
+    zeroed = (fit.train()._embeddings_of(batch, known, usable) == 0).all(dim=1).sum()
     assert 30 < int(zeroed) < 70
-    assert not bool((fit.eval()._embeddings(batch, known, usable) == 0).all(dim=1).any())
+    assert not bool((fit.eval()._embeddings_of(batch, known, usable) == 0).all(dim=1).any())
 
 
 def test_the_weight_of_a_past_fact_follows_the_formula():
@@ -359,14 +362,17 @@ def test_the_weight_of_a_past_fact_follows_the_formula():
 @pytest.mark.slow
 @given(graph=graphs(), time=st.integers(0, LAST_TIME))
 def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, time: int):
-    fit = fit_of(mixture(graph, names=False, state_edges=3))
+    model = mixture(graph, names=False, state_edges=3)
+    fit, only = fit_of(model), model.mixtures[0]
+    assert isinstance(only, Mixture)
     history, entities = History(graph.facts, graph.vocabulary), torch.arange(graph.vocabulary.num_entities)
     batch = QueryBatch(entities[:1], entities[:1], time, history)
     edges = history.latest(entities, torch.full_like(entities, time), 3)
     with torch.inference_mode():
         num_known = history.pair_index.num_known(batch.elapsed)
         known = history.pair_index.by_first[:num_known]
-        _, states, _ = fit.describe(batch, known, torch.ones_like(entities, dtype=torch.bool))
+        plan = only.prior.plan(batch, torch.ones_like(entities, dtype=torch.bool))
+        _, states, _ = fit.describe(plan.entities)
         assert bool((states[num_known] == 0).all())
         for entity, state in zip(known.tolist(), states, strict=False):
             known = edges.mask[entity]
@@ -377,7 +383,7 @@ def test_the_state_of_an_entity_is_the_mean_of_its_latest_edges(graph: Graph, ti
 
 def test_a_function_of_age_goes_through_its_knots():
     heights = torch.arange(NUM_KNOTS, dtype=torch.float32).expand(4, -1)
-    found = of_age(heights, torch.arange(4), torch.tensor([1, 2, 4, 10**9]))
+    found = of_age(heights, Knots.of(torch.arange(4), torch.tensor([1, 2, 4, 10**9])))
     assert found.tolist() == pytest.approx([0, 1.2, 2.4, NUM_KNOTS - 1], abs=1e-4)
 
 

@@ -18,8 +18,9 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED
+from titer.models.common.plan import lean, pad, sizes_of, tensors
 from titer.models.path_mixture import prior, scores
-from titer.models.path_mixture.bags import sum_rows
+from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.model import PathMixture
@@ -145,7 +146,7 @@ def test_sums_of_rows_have_the_gradient_of_a_dense_product(terms: list[list[tupl
     lengths = torch.tensor([len(each) for each in terms])
     index = torch.tensor([index for index, _ in flat], dtype=torch.int64)
     weight = torch.tensor([weight for _, weight in flat])
-    found = sum_rows(table, index, lengths.cumsum(0) - lengths, weight)
+    found = sum_rows(table, Bags(index, weight, lengths))
     expected = matrix @ table
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     upstream = torch.randn_like(expected)
@@ -263,3 +264,42 @@ def test_candidates_have_the_probabilities_of_all_scores_given_that_one_of_them_
     expected = whole - torch.logsumexp(whole, dim=1, keepdim=True).clamp(min=-1e30)
     torch.testing.assert_close(found.exp(), expected.exp(), rtol=1e-4, atol=1e-5)
     assert torch.equal(found == UNREACHED, whole == UNREACHED)
+
+
+@pytest.mark.slow
+@given(
+    graph=graphs(),
+    more=st.integers(1, 40),
+    members=st.integers(1, 2),
+    without=st.sets(st.sampled_from(KINDS)),
+)
+def test_a_padded_plan_gives_the_same_loss_and_gradients(graph: Graph, more: int, members: int, without: set[str]):
+    if len(graph.facts) == 0:
+        return
+    settings = {"label_smoothing": 0.1, "members": members, **dict.fromkeys(without, False)}
+    model = random_model(graph.vocabulary, graph.facts, **settings)
+    assert_padding_changes_nothing(model, graph.facts, more)
+
+
+def test_a_padded_plan_of_the_small_world_gives_the_same_loss_and_gradients(world_data: Dataset):
+    model = random_model(world_data.vocabulary, world_data.train, label_smoothing=0.1)
+    assert_padding_changes_nothing(model, world_data.train, 7)
+
+
+def assert_padding_changes_nothing(model: PathMixture, facts: Facts, more: int) -> None:
+    history = History(facts, model.vocabulary)
+    queries, answers = Queries.from_facts(facts[facts.time == facts.time.max()], model.vocabulary)
+    plan = model.plan(queries, answers, history)
+    assert plan is not None
+    # Each dimension grows by another number of rows.
+    sizes = {dim: size + more + i for i, (dim, size) in enumerate(sorted(sizes_of(plan).items()))}
+    padded = pad(lean(plan), sizes)
+    assert sizes_of(padded) == sizes
+    assert all(each.dtype != torch.int64 for each in tensors(padded))
+    expected, found = model.planned_step(plan).loss, model.planned_step(padded).loss
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    wanted = gradients(model, expected)
+    for name, gradient in gradients(model, found).items():
+        torch.testing.assert_close(
+            gradient, wanted[name], rtol=1e-4, atol=1e-5, msg=lambda m, name=name: f"{name}: {m}"
+        )

@@ -130,6 +130,38 @@ class Model(nn.Module, ABC):
         """
         raise TypeError(f"{self.name} has no parameters to train")
 
+    def plan(self, queries: Queries, answers: Tensor, history: History) -> Any:
+        """Look up all that ``training_step`` reads of the facts, apart from the parameters.
+
+        A model that overrides this also implements ``planned_step``. The training loop then divides the queries into
+        batches once, and keeps their plans for the following epochs. The plan is one of ``titer.models.common.plan``.
+
+        Args:
+            queries: As for ``training_step``.
+            answers: As for ``training_step``.
+            history: As for ``training_step``.
+
+        Returns:
+            The plan; None, the default, if there is none for this batch.
+        """
+        return None
+
+    def planned_step(self, plan: Any) -> StepResult:
+        """Compute the loss of a batch from its plan, as ``training_step`` does.
+
+        The shapes of all tensors depend on those of the plan alone, and the step never waits for the GPU.
+
+        Args:
+            plan: The plan of the batch, which may be padded.
+
+        Returns:
+            The loss, and values to log.
+
+        Raises:
+            TypeError: The model has no plans.
+        """
+        raise TypeError(f"{self.name} has no plans")
+
     @abstractmethod
     def score(self, queries: Queries, history: History) -> Tensor:
         """Score every entity as the answer to every query.

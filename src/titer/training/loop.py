@@ -16,7 +16,6 @@ from titer.evaluation.task import EvaluationTask
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
-from titer.training.batches import shuffled_batches
 from titer.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from titer.training.config import Config, TrainingConfig
 from titer.training.layout import MODEL
@@ -85,7 +84,7 @@ def _train_epoch(model: Model, stepper: Stepper, epoch: int, config: TrainingCon
     torch.manual_seed(config.seed * 1_000_003 + epoch)
     model.train()
     model.begin_epoch(epoch)
-    batches = shuffled_batches(stepper.queries, config.batch_size, by_time=model.batch_by_time)
+    batches = stepper.batches()
     for i, rows in enumerate(batches):
         stepper.set_learning_rate(config.learning_rate_at(epoch, i / len(batches)))
         stepper.step(rows)

@@ -5,7 +5,8 @@ from torch import Tensor, nn
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model
+from titer.models.base import Model, StepResult
+from titer.training.batches import shuffled_batches
 from titer.training.config import TrainingConfig
 
 WARM_UP_STEPS = 3
@@ -47,8 +48,14 @@ class Stepper:
         self._compute(rows)
         self.count += 1
 
+    def batches(self) -> list[Tensor]:
+        """Return the rows of every batch of an epoch, in random order."""
+        return shuffled_batches(self.queries, self.config.batch_size, by_time=self.model.batch_by_time)
+
     def _compute(self, rows: Tensor) -> None:
-        result = self.model.training_step(self.queries[rows], self.answers[rows], self.history)
+        self._optimise(self.model.training_step(self.queries[rows], self.answers[rows], self.history))
+
+    def _optimise(self, result: StepResult) -> None:
         self.optimiser.zero_grad(set_to_none=True)
         result.loss.backward()
         if self.config.clip_gradient:
@@ -116,8 +123,14 @@ def make_stepper(model: Model, queries: Queries, answers: Tensor, history: Histo
         config: The settings of the training.
 
     Returns:
-        A ``GraphedStepper`` on a GPU if the model and the settings allow it, and a ``Stepper`` otherwise.
+        On a GPU, a stepper that records optimisation steps as CUDA graphs, if the model and the settings allow it;
+        otherwise one that keeps plans, if the model has them, or a ``Stepper``.
     """
-    graphed = model.device.type == "cuda" and model.has_static_shapes and config.cuda_graph
-    kind = GraphedStepper if graphed else Stepper
+    from titer.training.planned import PlannedStepper, RecordingStepper
+
+    may_record = model.device.type == "cuda" and config.cuda_graph
+    if type(model).plan is not Model.plan:
+        kind = RecordingStepper if may_record else PlannedStepper
+    else:
+        kind = GraphedStepper if may_record and model.has_static_shapes else Stepper
     return kind(model, queries, answers, history, config)

@@ -1,69 +1,89 @@
 """Past facts between the subjects of a batch and answers, and their weights as paths of one hop."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import torch
 from torch import Tensor, nn
 
 from titer.graph.count_features import features, no_features
 from titer.graph.decayed_counts import HORIZONS, decay
 from titer.graph.ragged import spread
+from titer.models.common.plan import Column, Unplanned
+from titer.models.path_mixture.path_plans import positions
 from titer.models.path_mixture.paths import Paths
 from titer.models.path_mixture.query_batch import Hop, QueryBatch
 from titer.models.path_mixture.reached import Ends
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 
+@dataclass(frozen=True)
 class PastFacts:
     """The past facts of the subjects of a batch, by series (s, r', o) and by pair (s, o).
 
     Queries with the same subject share its series and pairs. What belongs to one query is a list of references to them.
-
-    Attributes:
-        relation: The relation r' of each series. Shape (series,).
-        counts: Its decayed counts at the time of the queries. Shape (series, horizons).
-        features: The features of these counts. Shape (series, NUM_FEATURES).
-        pair: The pair that each series belongs to. Shape (series,).
-        pair_features: Features of all facts of each pair, of whatever relation, less those of a pair without facts.
-            Shape (pairs, NUM_FEATURES).
-        ends: The query and the answer of each pair of each query, (query pairs,) in all.
-        query_pair: The pair at each of these ends. Shape (query pairs,).
-        series_end: The position in ``ends`` of each series of each query. Shape (query series,).
-        query_series: The series at each of these. Shape (query series,).
-        query: The query of each of these. Shape (query series,).
     """
 
-    def __init__(self, batch: QueryBatch):
+    relation: Annotated[Tensor, Column("series")]  # (series,) r'
+    counts: Annotated[Tensor, Column("series")]  # (series, horizons) decayed counts at the time of the queries
+    features: Annotated[Tensor, Column("series")]  # (series, NUM_FEATURES) the features of these counts
+    pair: Annotated[Tensor, Column("series", of="pairs")]  # (series,) the pair that each series belongs to
+    # Features of all facts of each pair, of whatever relation, less those of a pair without facts.
+    pair_features: Annotated[Tensor, Column("pairs")]  # (pairs, NUM_FEATURES)
+    query_pair: Annotated[Tensor, Column("query_pairs", of="pairs")]  # (query pairs,) the pairs of each query
+    query_series: Annotated[Tensor, Column("query_series", of="series")]  # (query series,) the series of each query
+    coefficient: Annotated[Tensor, Column("query_series")]  # (query series,) row of the table of coefficients
+    # The series of each query with the relation of the query; a pair has at most one.
+    same: Annotated[Tensor, Column("same_series", of="query_series")]  # (same series,)
+    same_features: Annotated[Tensor, Column("same_series")]  # (same series, NUM_FEATURES) less those without facts
+    ends: Annotated[Ends, Unplanned()]  # (query pairs,) the query and the answer of each
+    series_end: Annotated[Tensor, Unplanned()]  # (query series,) the position in ``ends``
+
+    @classmethod
+    def of(cls, batch: QueryBatch) -> "PastFacts":
+        """Look up the past facts, once for each distinct subject."""
         index, subjects = batch.pair_index, batch.subjects
         series = index.series_before(subjects.values, batch.elapsed)
         device, num_subjects = series.row.device, len(subjects.values)
-        self.relation = series.relation
-        self.counts = index.series.counts_at(series.event, batch.elapsed)
-        age, number = (
-            index.series.age_at(series.event, batch.elapsed),
-            index.series.number.index_select(0, series.event),
-        )
-        self.features = features(self.counts, number, age)
+        counts = index.series.counts_at(series.event, batch.elapsed)
+        age = index.series.age_at(series.event, batch.elapsed)
+        number = index.series.number.index_select(0, series.event)
+        of_series, nothing = features(counts, number, age), no_features(device)
 
         # Series are sorted by subject and object, so those of a pair follow each other.
         new_pair = torch.ones(len(series.row), dtype=torch.bool, device=device)
         new_pair[1:] = (series.row[1:] != series.row[:-1]) | (series.object[1:] != series.object[:-1])
-        self.pair = new_pair.cumsum(0) - 1
-        first = new_pair.nonzero()[:, 0]
+        pair, first = new_pair.cumsum(0) - 1, positions(new_pair)
         num_pairs = len(first)
-        counts = torch.zeros(num_pairs, self.counts.shape[1], device=device).index_add_(0, self.pair, self.counts)
-        numbers = torch.zeros(num_pairs, device=device).index_add_(0, self.pair, number)
-        min_age = age.new_full((num_pairs,), batch.elapsed + 1).scatter_reduce_(0, self.pair, age, "amin")
-        self.pair_features = features(counts, numbers, min_age) - no_features(device)
+        pair_counts = torch.zeros(num_pairs, counts.shape[1], device=device).index_add_(0, pair, counts)
+        numbers = torch.zeros(num_pairs, device=device).index_add_(0, pair, number)
+        min_age = age.new_full((num_pairs,), batch.elapsed + 1).scatter_reduce_(0, pair, age, "amin")
 
         # Every query has all pairs and all series of its subject.
         pair_row, position = series.row.index_select(0, first), torch.arange(num_subjects + 1, device=device)
         first_pair, first_series = torch.searchsorted(pair_row, position), torch.searchsorted(series.row, position)
         start, end = (first_pair[side].index_select(0, subjects.place) for side in (slice(None, -1), slice(1, None)))
-        row, self.query_pair = spread(start, end)
-        self.ends = Ends(row, series.object.index_select(0, first).index_select(0, self.query_pair))
+        row, query_pair = spread(start, end)
+        ends = Ends(row, series.object.index_select(0, first).index_select(0, query_pair))
         offset = torch.cumsum(end - start, 0) - end  # from the number of a pair to its position among the query's ends
         start, end = (first_series[side].index_select(0, subjects.place) for side in (slice(None, -1), slice(1, None)))
-        self.query, self.query_series = spread(start, end)
-        self.series_end = self.pair.index_select(0, self.query_series) + offset.index_select(0, self.query)
+        query, query_series = spread(start, end)
+        relation = series.relation.index_select(0, query_series)
+        same = positions(relation == batch.relation.index_select(0, query))
+        return cls(
+            relation=series.relation,
+            counts=counts,
+            features=of_series,
+            pair=pair,
+            pair_features=features(pair_counts, numbers, min_age) - nothing,
+            query_pair=query_pair,
+            query_series=query_series,
+            coefficient=batch.relations.place.index_select(0, query) * batch.num_relations + relation,
+            same=same,
+            same_features=of_series.index_select(0, query_series.index_select(0, same)) - nothing,
+            ends=ends,
+            series_end=pair.index_select(0, query_series) + offset.index_select(0, query),
+        )
 
 
 class Direct(nn.Module):
@@ -90,12 +110,14 @@ class Direct(nn.Module):
         log_kernel = self.query(query)[:, None] + self.past.weight + is_same * self.same_at
         return torch.exp(log_weight.clamp(max=10) + log_kernel.clamp(max=10))
 
-    def forward(self, batch: QueryBatch, facts: PastFacts) -> Tensor:
-        """Return the weight of every series of every query: the sum over its facts. (query series,)"""
-        table = self.coefficients(batch.relations.values).view(-1, len(HORIZONS))
-        relation = batch.relations.place.index_select(0, facts.query) * self.pair.num_embeddings
-        index = relation + facts.relation.index_select(0, facts.query_series)
-        return (table.index_select(0, index) * facts.counts.index_select(0, facts.query_series)).sum(dim=1)
+    def forward(self, relations: Tensor, facts: PastFacts) -> Tensor:
+        """Return the weight of every series of every query: the sum over its facts. (query series,)
+
+        ``relations`` are the distinct relations of the queries.
+        """
+        table = self.coefficients(relations).view(-1, len(HORIZONS))
+        counts = facts.counts.index_select(0, facts.query_series)
+        return (table.index_select(0, facts.coefficient) * counts).sum(dim=1)
 
     def paths(self, query: Tensor, past: Tensor, age: Tensor, answer: int) -> Paths:
         """Return the facts between one query's subject and an answer as paths of a single hop.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from titer.graph.count_features import features_at
 from titer.models.path_mixture.query_batch import QueryBatch
 
 if TYPE_CHECKING:
@@ -27,10 +28,14 @@ class FrequencyBlocks:
         column, order = torch.sort(entities.row(batch, answer))
         row, event = row.index_select(0, order), event.index_select(0, order)
         parts = zip(*(each.split(PAIRS_AT_ONCE) for each in (row, column, event)), strict=True)
-        instead = [module.instead(batch, self._relation, entities, *part) for part in parts]
+        instead = [self._instead_of(batch, *part) for part in parts]
         self._row, self._column = row, column
         self._instead = torch.cat(instead) if instead else self._activity.new_empty(0)
         self._key, self._by_key = torch.sort(row * self._width + column)
+
+    def _instead_of(self, batch: QueryBatch, row: Tensor, column: Tensor, event: Tensor) -> Tensor:
+        as_answer = features_at(batch.pair_index.answers, event, batch.elapsed)
+        return self._module.instead(self._relation, self._activity, row, column, as_answer)
 
     def block(self, start: int, end: int) -> Tensor:
         """Return the term of some rows of entities. (relations, end - start)"""

@@ -1,24 +1,46 @@
 """One mixture: the prior, the paths, and the trust in the paths to an answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from titer.models.base import UNREACHED
+from titer.models.common.plan import Column
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.direct import Direct, PastFacts
+from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.loss import prior_matrix
 from titer.models.path_mixture.names import Names
-from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, GroupedPaths, Paths, ThreeHopsSame, TwoHops, TwoHopsSame
-from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts
+from titer.models.path_mixture.path_plans import positions
+from titer.models.path_mixture.paths import (
+    MAX_LOG_WEIGHT,
+    GroupedPaths,
+    Paths,
+    ThreeHopsSame,
+    TwoHops,
+    TwoHopsSame,
+    total_weight,
+)
+from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts, PriorPlan
+from titer.models.path_mixture.prior_plans import UNKNOWN, rows_of
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.reached import Ends, Reached
+from titer.models.path_mixture.reach import ReachPlan
+from titer.models.path_mixture.reached import Ends
 from titer.models.path_mixture.sampled import CandidateLogits, Sample, is_listed
 from titer.models.path_mixture.trust import PairInputs, Trust
 
 TINY = 1e-9
 """Added to a sum of weights before its logarithm is used as a weight."""
+
+
+@dataclass(frozen=True)
+class MixturePlan:
+    """What the weights of a batch are computed from, apart from the parameters."""
+
+    prior: PriorPlan
+    reach: ReachPlan
+    column: Annotated[Tensor, Column("reached", fill=UNKNOWN)]  # (reached,) row of each reached answer
 
 
 @dataclass(frozen=True)
@@ -33,7 +55,7 @@ class Weights:
     at: Tensor  # (reached,) its position in the flattened prior
     paths: Tensor  # (reached,) the total weight of all paths
     along: Tensor  # (reached,) log of e^φ Σ w, bounded from above
-    longer: tuple[Paths | GroupedPaths, ...]  # the paths of two and more hops
+    longer: "Longer"
 
     @property
     def entities(self) -> EntityStates:
@@ -71,12 +93,32 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Reach:
-    """The paths of a batch and the sums of their weights."""
+class Longer:
+    """The paths of two and more hops."""
 
-    reached: Reached
-    facts: PastFacts
-    longer: tuple[Paths | GroupedPaths, ...]
+    plan: ReachPlan
+    two_hops: GroupedPaths | None = None
+    two_hops_same: Tensor | None = None  # (paths,) their weights
+    three_hops_same: Tensor | None = None  # (paths,) their weights
+
+    def listed(self, num_entities: int) -> list[Paths]:
+        """Return the paths one by one."""
+        found: list[Paths] = []
+        if self.two_hops is not None:
+            found.append(self.two_hops.listed(num_entities))
+        if self.plan.two_hops_same is not None and self.two_hops_same is not None:
+            found.append(TwoHopsSame.listed(self.plan.two_hops_same, self.two_hops_same))
+        if self.plan.three_hops_same is not None and self.three_hops_same is not None:
+            found.append(ThreeHopsSame.listed(self.plan.three_hops_same, self.three_hops_same))
+        return found
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The sums of the weights of the paths of a batch."""
+
+    plan: ReachPlan
+    longer: Longer
     weight: Tensor  # (query series,) the weight of each series
     kinds: list[Tensor]  # the total weight of each kind of path, (reached,) each
     total: Tensor  # (reached,) of all kinds
@@ -86,7 +128,7 @@ class Reach:
 class Listed:
     """The weights of reached answers and of other listed pairs."""
 
-    reached: Reached
+    plan: ReachPlan
     parts: PriorParts
     log_weight: Tensor  # (reached,) log(e^π + e^φ Σ w)
 
@@ -100,6 +142,7 @@ class Mixture(nn.Module):
 
     def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
         super().__init__()
+        self.config = config
         self.prior = Prior(num_entities, num_relations, config)
         self.direct = Direct(num_relations) if config.direct else None
         longer: list[nn.Module] = []
@@ -115,20 +158,32 @@ class Mixture(nn.Module):
         """The embeddings of names, if the mixture has them."""
         return self.prior.fit.names if self.prior.fit is not None else None
 
-    def forward(self, batch: QueryBatch, trained: Tensor) -> Weights:
+    def plan(self, batch: QueryBatch, trained: Tensor) -> MixturePlan:
+        """Look up what ``forward`` reads of the facts; ``trained`` is the mask of entities with facts in training."""
+        reach = ReachPlan.of(batch, self.config, [])
+        return MixturePlan(self.prior.plan(batch, trained), reach, rows_of(batch, reach.answer))
+
+    def forward(self, plan: MixturePlan) -> Weights:
         """Return the weights of all answers to queries of one time step."""
-        parts, found = self.prior(batch, trained), self._reach(batch, [])
-        reached, entities = found.reached, parts.entities
-        column = entities.row(batch, reached.answer)
-        at = reached.row * (entities.num_known + 1) + column
+        parts = self.prior(plan.prior)
+        return self._weights(parts, plan.reach, plan.column.clamp(max=parts.entities.num_known))
+
+    def of_batch(self, batch: QueryBatch, plan: ReachPlan, trained: Tensor) -> Weights:
+        """Return the same outside of training, where states of entities are kept from one time step to the next."""
+        parts = self.prior.of_batch(batch, trained)
+        return self._weights(parts, plan, parts.entities.row(batch, plan.answer))
+
+    def _weights(self, parts: PriorParts, plan: ReachPlan, column: Tensor) -> Weights:
+        found, width = self._reach(parts.plan.relations, plan), parts.entities.num_known + 1
+        at = plan.row.long() * width + column
         if isinstance(parts.frequency, Tensor):
-            matrix, prior = prior_matrix(parts.frequency, parts.relation, parts.query, entities.as_answer, at)
-            of_relation = parts.relation.index_select(0, reached.row) * (entities.num_known + 1) + column
+            matrix, prior = prior_matrix(parts.frequency, parts.plan.place, parts.query, parts.entities.as_answer, at)
+            of_relation = parts.plan.place.index_select(0, plan.row).long() * width + column
             frequency = parts.frequency.view(-1).index_select(0, of_relation)
         else:
-            matrix, (prior, frequency) = None, parts.at(reached.row, column)
-        along = self._along(batch, found, parts, prior, frequency)
-        return Weights(parts, matrix, prior, reached.row, column, at, found.total, along, found.longer)
+            matrix, (prior, frequency) = None, parts.at(plan.row, column)
+        along = self._along(parts, found, column, prior, frequency)
+        return Weights(parts, matrix, prior, plan.row, column, at, found.total, along, found.longer)
 
     def sampled(
         self, batch: QueryBatch, trained: Tensor, answers: Tensor, others: tuple[Tensor, Tensor], sample: Sample
@@ -144,11 +199,11 @@ class Mixture(nn.Module):
         """
         queries = torch.arange(len(batch), device=answers.device)
         listed = self.listed(batch, trained, [Ends(queries, answers), Ends(*others)], sample.entity)
-        reached, parts, entities = listed.reached, listed.parts, listed.parts.entities
+        reached, parts, entities = listed.plan, listed.parts, listed.parts.entities
         relations, size = batch.relations.values, len(sample.entity)
         each = sample.entity.repeat(len(relations))
         of_sample = self.prior.frequency.of_pairs(batch, relations.repeat_interleave(size), each, entities)
-        of_sample = of_sample.view(len(relations), size).index_select(0, parts.relation)
+        of_sample = of_sample.view(len(relations), size).index_select(0, parts.plan.place)
         of_sample = of_sample + parts.query @ entities.as_answer.index_select(0, entities.row(batch, sample.entity)).T
         activity = self.prior.frequency.activity(entities.activity[-1:])
         of_rest = self.prior.frequency.never(batch.relation)[:, 0]
@@ -158,8 +213,8 @@ class Mixture(nn.Module):
         return CandidateLogits(
             row=reached.row,
             pairs=listed.log_weight,
-            excluded=reached.slots[-1].long(),
-            answer=reached.slots[-2].long(),
+            excluded=reached.more_at[1],
+            answer=reached.more_at[0],
             sample=of_sample,
             is_listed=is_listed(sample.entity, len(batch), reached.row, reached.answer, batch.num_entities),
             log_count=sample.log_count,
@@ -177,41 +232,52 @@ class Mixture(nn.Module):
             ends: Pairs of query and answer to list besides the reached.
             more: Further entities whose states to compute. Shape ``(entities,)``.
         """
-        found, index = self._reach(batch, ends), batch.pair_index
-        reached = found.reached
+        reached, index = ReachPlan.of(batch, self.config, ends), batch.pair_index
         seen = torch.zeros(batch.num_entities, dtype=torch.bool, device=more.device)
         for entity in (reached.answer, batch.subject, more):
             seen.index_fill_(0, entity, True)
-        entity = seen.nonzero()[:, 0]
+        entity = positions(seen)
         known = index.rank.index_select(0, entity) < index.num_known(batch.elapsed)
         parts = self.prior.of_some(batch, trained, entity[known])
         relation = batch.relation.index_select(0, reached.row)
         frequency = self.prior.frequency.of_pairs(batch, relation, reached.answer, parts.entities)
-        answer = parts.entities.as_answer.index_select(0, parts.entities.row(batch, reached.answer))
+        column = parts.entities.row(batch, reached.answer)
+        answer = parts.entities.as_answer.index_select(0, column)
         prior = frequency + (parts.query.index_select(0, reached.row) * answer).sum(dim=1)
-        along = self._along(batch, found, parts, prior, frequency)
+        along = self._along(parts, self._reach(parts.plan.relations, reached), column, prior, frequency)
         return Listed(reached, parts, torch.logaddexp(prior, along))
 
-    def _reach(self, batch: QueryBatch, more: list[Ends]) -> Reach:
-        """Return the weights of all paths, summed by reached answer; ``more`` are pairs to list besides them."""
-        facts, longer = batch.past_facts, tuple(kind(batch) for kind in self.longer)
-        reached = Reached(len(batch), batch.num_entities, [facts.ends, *(paths.ends for paths in longer), *more])
-        weight = torch.zeros(len(facts.query), device=facts.query.device)
+    def _reach(self, relations: Tensor, plan: ReachPlan) -> Reach:
+        """Return the weights of all paths, summed by reached answer; ``relations`` are those of the queries."""
+        num_reached, facts = len(plan.row), plan.facts
+        weight = torch.zeros(len(facts.query_series), device=plan.row.device)
         if self.direct is not None:
-            weight = self.direct(batch, facts)
-        direct = torch.zeros(len(reached), device=weight.device)
-        direct = direct.index_add(0, reached.slots[0].index_select(0, facts.series_end), weight)
-        slots = reached.slots[1 : len(longer) + 1]
-        kinds = [direct, *(paths.total(slot, len(reached)) for paths, slot in zip(longer, slots, strict=True))]
-        return Reach(reached, facts, longer, weight, kinds, torch.stack(kinds).sum(dim=0))
+            weight = self.direct(relations, facts)
+        kinds = [total_weight(weight, plan.series_slots, num_reached)]
+        longer = Longer(plan)
+        for kind in self.longer:
+            if isinstance(kind, TwoHops):
+                assert plan.two_hops_slots is not None
+                longer = replace(longer, two_hops=kind(plan.first, plan.two_hops))
+                assert longer.two_hops is not None
+                kinds.append(longer.two_hops.total(plan.two_hops_slots, num_reached))
+            elif isinstance(kind, TwoHopsSame):
+                assert plan.two_hops_same_slots is not None
+                longer = replace(longer, two_hops_same=kind(plan.first, plan.two_hops_same))
+                assert longer.two_hops_same is not None
+                kinds.append(total_weight(longer.two_hops_same, plan.two_hops_same_slots, num_reached))
+            else:
+                assert plan.three_hops_same_slots is not None
+                longer = replace(longer, three_hops_same=kind(plan.three_hops_same))
+                assert longer.three_hops_same is not None
+                kinds.append(total_weight(longer.three_hops_same, plan.three_hops_same_slots, num_reached))
+        return Reach(plan, longer, weight, kinds, torch.stack(kinds).sum(dim=0))
 
-    def _along(self, batch: QueryBatch, found: Reach, parts: PriorParts, prior: Tensor, frequency: Tensor) -> Tensor:
+    def _along(self, parts: PriorParts, found: Reach, column: Tensor, prior: Tensor, frequency: Tensor) -> Tensor:
         """Return the logarithm of the weight along paths to each reached answer; -inf without paths. (reached,)"""
         log_total = torch.log(found.total + TINY)
         if self.trust is not None:
-            column = parts.entities.row(batch, found.reached.answer)
             activity = parts.entities.activity[:, 3].index_select(0, column)
             inputs = PairInputs(found.kinds, prior, frequency, activity)
-            known = (found.facts, found.reached.slots[0], found.weight, parts.subject_activity)
-            log_total = log_total + self.trust(batch, found.reached, inputs, *known)
+            log_total = log_total + self.trust(parts.plan, found.plan, inputs, found.weight)
         return torch.where(found.total > 0, log_total.clamp(max=MAX_LOG_WEIGHT), UNREACHED)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,14 +18,15 @@ from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import Edge, Evidence
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.loss import Targets, cross_entropy
+from titer.models.path_mixture.loss import cross_entropy
 from titer.models.path_mixture.mixture import Mixture, Weights
 from titer.models.path_mixture.paths import Paths
-from titer.models.path_mixture.prior import EntityStates
 from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.reach import ReachPlan
 from titer.models.path_mixture.reached import Ends
 from titer.models.path_mixture.sampled import Sample, sampled_cross_entropy
 from titer.models.path_mixture.scores import MixtureScores
+from titer.models.path_mixture.training_plan import TargetPlan, TrainingPlan
 from titer.models.registry import register
 from titer.models.scores import Scores
 
@@ -100,23 +101,46 @@ class PathMixture(TracksTrainedEntities):
             names.learn_from(trained)
         self._others.learn_from(train)
 
+    def plan(self, queries: Queries, answers: Tensor, history: History) -> TrainingPlan | None:
+        """Look up all that an optimisation step reads of the facts; None if its loss is estimated from a sample."""
+        ((rows, batch),) = self._by_time(queries, history)
+        return self._plan(batch, queries[rows], answers[rows], 1 / len(queries)) if self._is_exact(batch) else None
+
+    def planned_step(self, plan: Any) -> StepResult:
+        """Return the same as ``training_step``, given the plan of a batch."""
+        assert isinstance(plan, TrainingPlan)
+        loss = plan.targets.weight.new_zeros(())
+        targets = plan.targets.targets(plan.mixture.prior.entities.hidden, self.config.label_smoothing)
+        for mixture in self.mixtures:
+            member: Weights = mixture(plan.mixture)
+            assert member.matrix is not None
+            each = cross_entropy(member.matrix, member.at, member.along, targets)
+            loss = loss + (each * plan.targets.weight).sum()
+        return StepResult(loss)
+
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Return the mean cross-entropy of the answers, summed over the members."""
         loss = answers.new_zeros((), dtype=torch.float32)
         for rows, batch in self._by_time(queries, history):
-            exact = history.pair_index.num_known(batch.elapsed) <= self.config.exact_entities
-            losses = self._losses if exact else self._sampled_losses
-            loss = loss + losses(batch, queries[rows], answers[rows])
-        return StepResult(loss / len(queries))
+            if self._is_exact(batch):
+                loss = loss + self.planned_step(self._plan(batch, queries[rows], answers[rows], 1 / len(queries))).loss
+            else:
+                loss = loss + self._sampled_losses(batch, queries[rows], answers[rows]) / len(queries)
+        return StepResult(loss)
 
-    def _losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
-        """Return the sum of the losses of queries of one time step, over all members."""
-        loss = answers.new_zeros((), dtype=torch.float32)
-        for member in self._weights(batch):
-            targets = self._targets(member.entities, batch, queries, answers)
-            assert member.matrix is not None
-            loss = loss + cross_entropy(member.matrix, member.at, member.along, targets).sum()
-        return loss
+    def _is_exact(self, batch: QueryBatch) -> bool:
+        return batch.pair_index.num_known(batch.elapsed) <= self.config.exact_entities
+
+    def _plan(self, batch: QueryBatch, queries: Queries, answers: Tensor, weight: float) -> TrainingPlan:
+        targets = TargetPlan.of(batch, answers, self._others(queries, answers), weight)
+        return TrainingPlan(self._first.plan(batch, self.trained), targets)
+
+    @property
+    def _first(self) -> Mixture:
+        """The first member; plans do not depend on weights, so those of the first serve all members."""
+        first = self.mixtures[0]
+        assert isinstance(first, Mixture)
+        return first
 
     def _sampled_losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
         """Return an estimate of ``_losses`` from a sample of the candidates."""
@@ -128,21 +152,6 @@ class PathMixture(TracksTrainedEntities):
             candidates = mixture.sampled(batch, self.trained, answers, others, sample)
             loss = loss + sampled_cross_entropy(candidates, self.config.label_smoothing).sum()
         return loss
-
-    def _targets(self, entities: EntityStates, batch: QueryBatch, queries: Queries, answers: Tensor) -> Targets:
-        """Return the positions of the true answers, and of the other true answers that the loss excludes."""
-        row, other = self._others(queries, answers)
-        column = entities.row(batch, other)
-        known = column < entities.num_known
-        unknown = torch.zeros(len(queries), device=answers.device).index_add_(0, row, (~known).float())
-        return Targets(
-            answer=entities.row(batch, answers),
-            excluded=(row * (entities.num_known + 1) + column)[known],
-            num_rest=batch.num_entities - entities.num_known - unknown,
-            num_excluded_rest=unknown,
-            num_entities=batch.num_entities,
-            smoothing=self.config.label_smoothing,
-        )
 
     def score(self, queries: Queries, history: History) -> Tensor:
         """Return log P of every entity. (queries, num_entities)"""
@@ -176,14 +185,19 @@ class PathMixture(TracksTrainedEntities):
         for mixture in self.mixtures:
             assert isinstance(mixture, Mixture)
             listed = mixture.listed(batch, self.trained, [ends], candidates.new_empty(0))
-            each = listed.log_weight.index_select(0, listed.reached.slots[-1]).view(candidates.shape)
+            each = listed.log_weight.index_select(0, listed.plan.more_at[0]).view(candidates.shape)
             each = each.masked_fill(excluded, UNREACHED).log_softmax(dim=1)
             members.append(each.masked_fill(excluded, UNREACHED))  # not NaN if no candidate is an answer
         return torch.logsumexp(torch.stack(members), dim=0) - math.log(len(members))
 
     def _weights(self, batch: QueryBatch) -> list[Weights]:
         """Return the weights of each member."""
-        return [mixture(batch, self.trained) for mixture in self.mixtures]
+        members = [mixture for mixture in self.mixtures if isinstance(mixture, Mixture)]
+        if torch.is_grad_enabled() or self.training:
+            plan = self._first.plan(batch, self.trained)
+            return [mixture(plan) for mixture in members]
+        plan = ReachPlan.of(batch, self.config, [])
+        return [mixture.of_batch(batch, plan, self.trained) for mixture in members]
 
     def _weights_of_one(self, batch: QueryBatch) -> list[Weights]:
         """Return the weights for a single query; cached, because its answers are often explained one after another."""
@@ -215,8 +229,7 @@ class PathMixture(TracksTrainedEntities):
             of_prior = 1 / (1 + math.exp(min(along - prior, 700.0)))
             shares[()] = shares.get((), 0.0) + mass * of_prior
             each = mass * (1 - of_prior) / total if total > 0 else 0.0
-            listed = [paths.listed(batch.num_entities) for paths in member.longer]
-            for paths in (*self._direct(mixture, batch, answer), *listed):
+            for paths in (*self._direct(mixture, batch, answer), *member.longer.listed(batch.num_entities)):
                 for path, weight in _to(answer, paths, batch):
                     shares[path] = shares.get(path, 0.0) + weight * each
         note = PRIOR if self.config.prior else FREQUENCY

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from zlib import crc32
 
 import torch
@@ -10,7 +11,7 @@ from torch.nn import functional
 
 from titer.data.vocabulary import Vocabulary
 from titer.graph.ragged import spread
-from titer.models.path_mixture.bags import sum_rows
+from titer.models.path_mixture.bags import Bags, sum_rows
 
 BUCKETS = 8192
 """Number of rows of the table. A word's row is its hash, so that words of names added after training have one too."""
@@ -40,27 +41,27 @@ class Names(nn.Module):
         super().__init__()
         self.words = nn.Parameter(0.1 * torch.randn(BUCKETS, dim))
         self.register_buffer("learned", torch.ones(BUCKETS, dtype=torch.bool))
-        self._parts: tuple[Vocabulary, Tensor, Tensor, Tensor] | None = None
+        self._parts: tuple[Vocabulary, NameBags] | None = None
 
     def learn_from(self, names: Iterable[str]) -> None:
         """Record which rows occur in the names of training."""
+        self._parts = None
         self.learned.fill_(False)
         for name in names:
             self.learned[_rows(words_of(name)) + _rows(phrases_of(name))] = True
 
-    def forward(self, vocabulary: Vocabulary, entities: Tensor) -> Tensor:
-        """Return the embeddings of the names of some entities. (entities, dim)"""
-        if self._parts is None or self._parts[0] is not vocabulary:
+    def bags_of(self, vocabulary: Vocabulary) -> "NameBags":
+        """Return the rows of all names of a vocabulary."""
+        if self._parts is None or self._parts[0] is not vocabulary or self._parts[1].learned is not self.learned:
             # Inference tensors could not be used in a later training step.
             with torch.inference_mode(False):
-                self._parts = vocabulary, *self._concatenated(vocabulary.entities)
-        _, rows, share, start = self._parts
-        first, end = start.index_select(0, entities), start.index_select(0, entities + 1)
-        _, place = spread(first, end)
-        words = rows.index_select(0, place)
-        weight = share.index_select(0, place) * self.learned.index_select(0, words)
-        length = end - first
-        return sum_rows(self.words, words, length.cumsum(0) - length, weight)
+                rows, share, start = self._concatenated(vocabulary.entities)
+                self._parts = vocabulary, NameBags(rows, share, start, self.learned)
+        return self._parts[1]
+
+    def forward(self, bags: Bags) -> Tensor:
+        """Return the embeddings of the names of some entities. (entities, dim)"""
+        return sum_rows(self.words, bags)
 
     def _concatenated(self, names: list[str]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the rows of all names, concatenated, their shares, and the position at which each name begins."""
@@ -77,6 +78,26 @@ class Names(nn.Module):
             torch.tensor(shares, device=device),
             start.to(device),
         )
+
+
+@dataclass(frozen=True)
+class NameBags:
+    """The rows of all names of a vocabulary, concatenated."""
+
+    rows: Tensor  # (words,)
+    share: Tensor  # (words,) the weight of each row in the embedding of its name
+    start: Tensor  # (entities + 1,) where each name begins
+    learned: Tensor  # (BUCKETS,) rows that occur in names of training; the others are treated as zero
+
+    def bags(self, entities: Tensor, wanted: Tensor | None = None) -> Bags:
+        """Return the names of some entities as bags; empty ones for those that are not wanted."""
+        first, end = self.start.index_select(0, entities), self.start.index_select(0, entities + 1)
+        if wanted is not None:
+            end = torch.where(wanted, end, first)
+        _, place = spread(first, end)
+        rows = self.rows.index_select(0, place)
+        weight = self.share.index_select(0, place) * self.learned.index_select(0, rows)
+        return Bags(rows, weight, end - first)
 
 
 def _rows(words: list[str]) -> list[int]:

@@ -6,14 +6,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from titer.graph.ragged import spread
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.query_batch import Distinct, Hop, QueryBatch
-from titer.models.path_mixture.reached import Ends
+from titer.models.path_mixture.path_plans import (
+    NUM_KNOTS,
+    FirstHops,
+    Knots,
+    ThreeHopsSamePlan,
+    TwoHopsPlan,
+    TwoHopsSamePlan,
+    positions,
+)
+from titer.models.path_mixture.query_batch import Hop
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
-NUM_KNOTS = 12
-KNOTS_PER_DOUBLING = 1.2
 MAX_LOG_WEIGHT = 20.0
 
 
@@ -30,36 +35,25 @@ class Paths:
         """The entity at which each path ends. (paths,)"""
         return self.hops[-1].object
 
-    @property
-    def ends(self) -> Ends:
-        """The query and the answer of each path."""
-        return Ends(self.row, self.answer)
 
-    def listed(self, num_entities: int) -> "Paths":
-        """Return the paths one by one, as they are."""
-        return self
-
-    def total(self, slots: Tensor, num_reached: int) -> Tensor:
-        """Return the total weight of the paths to each reached answer, given that of each path. (reached,)"""
-        return torch.zeros(num_reached, device=self.weight.device).index_add(0, slots, self.weight)
-
-
-def of_age(heights: Tensor, row: Tensor, age: Tensor) -> Tensor:
+def of_age(heights: Tensor, knots: Knots) -> Tensor:
     """Evaluate functions of log Δt that are linear between knots.
 
     Args:
         heights: The values of each function at the knots. Shape ``(functions, NUM_KNOTS)``.
-        row: The function to evaluate. Shape ``(paths,)``.
-        age: Δt. Shape ``(paths,)``.
+        knots: Which function to evaluate where.
 
     Returns:
-        Shape ``(paths,)``.
+        The shape of ``knots.share``.
     """
-    place = torch.log2(age.clamp(min=1).float()) * KNOTS_PER_DOUBLING
-    left = place.floor().clamp(max=NUM_KNOTS - 2)
-    share = (place - left).clamp(max=1)
-    index, flat = row * NUM_KNOTS + left.long(), heights.reshape(-1)
-    return flat.index_select(0, index) * (1 - share) + flat.index_select(0, index + 1) * share
+    flat, index = heights.reshape(-1), knots.index.reshape(-1)
+    left, right = flat.index_select(0, index).view_as(knots.share), flat.index_select(0, index + 1).view_as(knots.share)
+    return torch.lerp(left, right, knots.share)
+
+
+def total_weight(weight: Tensor, slots: Tensor, num_reached: int) -> Tensor:
+    """Return the total weight of the paths to each reached answer; the slot 0 is of paths that do not count."""
+    return torch.zeros(num_reached + 1, device=weight.device).index_add(0, slots, weight)[1:]
 
 
 class TwoHops(nn.Module):
@@ -81,64 +75,44 @@ class TwoHops(nn.Module):
             RelationEmbedding(num_relations, NUM_KNOTS) for _ in range(3)
         )
 
-    def forward(self, batch: QueryBatch) -> "GroupedPaths":
+    def forward(self, first: FirstHops, plan: TwoHopsPlan) -> "GroupedPaths":
         """Return all such paths, grouped by their first hop."""
-        row, first = batch.first_hops(self.limits[0])
-        relation = batch.relation.index_select(0, row)
-        kinds = Distinct.of(relation * self.query.num_embeddings + first.relation)
-        query, past = kinds.values // self.query.num_embeddings, kinds.values % self.query.num_embeddings
+        query, past = first.query, first.past
         # There are few pairs (r, r₁), so what depends on relations alone is a small table.
         table = (self.query(query) * self.first(past)) @ self.second.weight.T
         table = table + (self.query_bias(query) + self.first_bias(past) + self.second_bias.weight.T)
-        log_first = of_age(self.query_age(query) + self.first_age(past), kinds.place, first.age)
-
-        neighbours, edges = batch.neighbours(*self.limits)
-        relation = torch.where(edges.mask, edges.relation, 0)
-        age = (batch.time - edges.time).reshape(-1)
-        log_second = of_age(self.second_age.weight, relation.view(-1), age).view(relation.shape)
-        return GroupedPaths(
-            row, batch.subject.index_select(0, row), first, kinds.place, neighbours.place, relation, edges.object,
-            batch.time - edges.time, table, log_first, log_second,
-        )  # fmt: skip
+        log_first = of_age(self.query_age(query) + self.first_age(past), first.knots)
+        log_second = of_age(self.second_age.weight, plan.knots)
+        return GroupedPaths(first, plan, table, log_first, log_second)
 
 
 @dataclass(frozen=True)
 class GroupedPaths:
     """Paths of two hops: every first hop with the latest edges of the entity that it leads to, padded."""
 
-    row: Tensor  # (first,) the query
-    subject: Tensor  # (first,)
-    first: Hop
-    kind: Tensor  # (first,) row of the table
-    neighbour: Tensor  # (first,) the group of second hops
-    relation: Tensor  # (neighbours, edges) of the second hop
-    object: Tensor  # (neighbours, edges) the answer; the padding entity where there is no edge
-    age: Tensor  # (neighbours, edges)
+    first: FirstHops
+    plan: TwoHopsPlan
     table: Tensor  # (kinds, relations) the part of log w that depends on the relations
     log_first: Tensor  # (first,) the part that depends on the first age
     log_second: Tensor  # (neighbours, edges) the part that depends on the second age
 
-    @property
-    def ends(self) -> Ends:
-        """The query and the answer of each path; paths that return to the subject do not count."""
-        return Ends(self.row, self.object, group=self.neighbour, except_for=self.subject)
-
     def total(self, slots: Tensor, num_reached: int) -> Tensor:
         """Return the total weight of the paths to each reached answer, given that of each path. (reached,)"""
-        index = (self.kind, self.neighbour, self.relation, slots)
+        index = (self.first.kind, self.plan.neighbour, self.plan.relation, slots)
         return _GroupedTotal.apply(self.table, self.log_first, self.log_second, *index, num_reached)  # type: ignore
 
     def listed(self, num_entities: int) -> Paths:
         """Return the paths one by one."""
-        object = self.object.index_select(0, self.neighbour)
-        path = ((object < num_entities) & (object != self.subject[:, None])).view(-1).nonzero()[:, 0]
+        first, plan = self.first, self.plan
+        object = plan.object.index_select(0, plan.neighbour)
+        path = positions(((object < num_entities) & (object != first.subject[:, None])).view(-1))
         before = path // object.shape[1]
-        edge = self.neighbour.index_select(0, before) * object.shape[1] + path % object.shape[1]
-        second = Hop(*(column.reshape(-1).index_select(0, edge) for column in (self.relation, self.object, self.age)))
-        kind = self.kind.index_select(0, before) * self.table.shape[1] + second.relation
+        edge = plan.neighbour.index_select(0, before) * object.shape[1] + path % object.shape[1]
+        second = Hop(*(column.reshape(-1).index_select(0, edge) for column in (plan.relation, plan.object, plan.age)))
+        kind = first.kind.index_select(0, before) * self.table.shape[1] + second.relation
         log_weight = self.table.reshape(-1).index_select(0, kind) + self.log_first.index_select(0, before)
         log_weight = log_weight + self.log_second.reshape(-1).index_select(0, edge)
-        return Paths(self.row.index_select(0, before), (self.first[before], second), _weight(log_weight))
+        return Paths(first.row.index_select(0, before), (first.hop[before], second), _weight(log_weight))
 
 
 class _GroupedTotal(torch.autograd.Function):
@@ -156,13 +130,13 @@ class _GroupedTotal(torch.autograd.Function):
         weight.clamp_(max=MAX_LOG_WEIGHT).exp_()
         ctx.save_for_backward(weight, index, neighbour, slots)
         ctx.shapes = table.shape, log_second.shape
-        return torch.zeros(num_slots + 1, device=table.device).index_add_(0, slots.view(-1), weight.view(-1))[:-1]
+        return torch.zeros(num_slots + 1, device=table.device).index_add_(0, slots.view(-1), weight.view(-1))[1:]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         weight, index, neighbour, slots = ctx.saved_tensors
-        # Paths that do not count have the slot after the last, which has no gradient.
-        by_slot = nn.functional.pad(gradients[0], (0, 1))
+        # Paths that do not count have the slot 0, which has no gradient.
+        by_slot = nn.functional.pad(gradients[0], (1, 0))
         gradient = by_slot.index_select(0, slots.view(-1)).view(weight.shape)
         gradient *= weight
         gradient.masked_fill_(weight >= _MAX_WEIGHT, 0.0)
@@ -189,31 +163,20 @@ class TwoHopsSame(nn.Module):
         )
         self.number = nn.Parameter(torch.zeros(()))
 
-    def forward(self, batch: QueryBatch) -> Paths:
-        """Return all such paths."""
-        row, first = batch.first_hops(self.limits[0])
-        relation = batch.relation.index_select(0, row)
-        # Several first hops share their neighbour and the relation of their query, and so their second hops.
-        num_relations = self.bias.num_embeddings
-        goals = Distinct.of(first.object * num_relations + relation)
-        found, second, number = batch.answer_hops(
-            goals.values // num_relations, goals.values % num_relations, self.limits[1]
-        )
-        group = torch.arange(len(goals.values), device=found.device)
-        start, end = torch.searchsorted(found, group), torch.searchsorted(found, group, right=True)
-        before, hop = spread(start.index_select(0, goals.place), end.index_select(0, goals.place))
-        onward = second.object.index_select(0, hop) != batch.subject.index_select(0, row).index_select(0, before)
-        onward = _positions(onward)
-        before, hop = before.index_select(0, onward), hop.index_select(0, onward)
-
-        kinds = Distinct.of(relation * num_relations + first.relation)
-        query, past = kinds.values // num_relations, kinds.values % num_relations
+    def forward(self, first: FirstHops, plan: TwoHopsSamePlan) -> Tensor:
+        """Return the weights of all such paths. (paths,)"""
+        query, past = first.query, first.past
         of_kind = self.bias(query)[:, 0] + (self.query(query) * self.first(past)).sum(dim=1)
-        log_first = of_kind.index_select(0, kinds.place)
-        log_first = log_first + of_age(self.query_age(query) + self.first_age(past), kinds.place, first.age)
-        log_second = of_age(self.second_age.weight, second.relation, second.age) + self.number * torch.log(number)
-        log_weight = log_first.index_select(0, before) + log_second.index_select(0, hop)
-        return Paths(row.index_select(0, before), (first[before], second[hop]), _weight(log_weight))
+        log_first = of_age(self.query_age(query) + self.first_age(past), first.knots)
+        log_first = log_first + of_kind.index_select(0, first.kind)
+        log_second = of_age(self.second_age.weight, plan.knots) + self.number * plan.log_number
+        return _weight(log_first.index_select(0, plan.before) + log_second.index_select(0, plan.after))
+
+    @staticmethod
+    def listed(plan: TwoHopsSamePlan, weight: Tensor) -> Paths:
+        """Return the paths one by one."""
+        row = plan.first.row.index_select(0, plan.before)
+        return Paths(row, (plan.first.hop[plan.before], plan.hop[plan.after]), weight)
 
 
 class ThreeHopsSame(nn.Module):
@@ -230,39 +193,27 @@ class ThreeHopsSame(nn.Module):
         self.ages = nn.ModuleList(RelationEmbedding(num_relations, NUM_KNOTS) for _ in range(3))
         self.number = nn.Parameter(torch.zeros(()))
 
-    def forward(self, batch: QueryBatch) -> Paths:
-        """Return all such paths."""
-        inverse = batch.history.vocabulary.inverse
-        row, first, _ = batch.answer_hops(batch.subject, batch.relation, self.limit)
-        relation = batch.relation.index_select(0, row)
-        log_weight = self.bias(relation)[:, 0] + self._of_age(0, relation, first.age)
+    def forward(self, plan: ThreeHopsSamePlan) -> Tensor:
+        """Return the weights of all such paths. (paths,)"""
+        log_weight = self.bias(plan.relation)[:, 0] + self._of_age(0, plan.first)
+        log_weight = log_weight.index_select(0, plan.second_before) + self._of_age(1, plan.second)
+        log_weight = log_weight.index_select(0, plan.third_before) + self._of_age(2, plan.third)
+        return _weight(log_weight + self.number * plan.log_number)
 
-        before, second, _ = batch.answer_hops(first.object, inverse(relation), self.limit)
-        others = _positions(second.object != batch.subject.index_select(0, row).index_select(0, before))
-        before, second = before.index_select(0, others), second[others]
-        row, first = row.index_select(0, before), first[before]
-        relation = batch.relation.index_select(0, row)
-        log_weight = log_weight.index_select(0, before) + self._of_age(1, relation, second.age)
-
-        before, third, number = batch.answer_hops(second.object, relation, self.limit)
-        onward = _positions(third.object != first.object.index_select(0, before))
-        before, third, number = before.index_select(0, onward), third[onward], number.index_select(0, onward)
-        log_weight = log_weight.index_select(0, before) + self._of_age(2, third.relation, third.age)
-        log_weight = log_weight + self.number * torch.log(number)
-        return Paths(row.index_select(0, before), (first[before], second[before], third), _weight(log_weight))
-
-    def _of_age(self, hop: int, relation: Tensor, age: Tensor) -> Tensor:
+    def _of_age(self, hop: int, knots: Knots) -> Tensor:
         heights = self.ages[hop].weight
         assert isinstance(heights, Tensor)
-        return of_age(heights, relation, age)
+        return of_age(heights, knots)
+
+    @staticmethod
+    def listed(plan: ThreeHopsSamePlan, weight: Tensor) -> Paths:
+        """Return the paths one by one."""
+        first, second, third = plan.hops
+        first = first[plan.second_before.index_select(0, plan.third_before)]
+        return Paths(plan.row, (first, second[plan.third_before], third), weight)
 
 
 _MAX_WEIGHT = float(torch.exp(torch.tensor(MAX_LOG_WEIGHT)))
-
-
-def _positions(mask: Tensor) -> Tensor:
-    """Return the positions of the true values; indexing several tensors with a mask would search it each time."""
-    return mask.nonzero()[:, 0]
 
 
 def _weight(log_weight: Tensor) -> Tensor:

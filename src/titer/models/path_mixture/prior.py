@@ -6,13 +6,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from titer.graph.count_features import NUM_FEATURES, features_at, features_of, no_features
+from titer.graph.count_features import NUM_FEATURES, features_at, no_features
 from titer.models.common.weight_cache import WeightKeyedCache
-from titer.models.path_mixture.bags import sum_rows
+from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.frequency_blocks import PAIRS_AT_ONCE, FrequencyBlocks
-from titer.models.path_mixture.names import Names
+from titer.models.path_mixture.names import NameBags, Names
+from titer.models.path_mixture.path_plans import positions
+from titer.models.path_mixture.prior_plans import (
+    EntityPlan,
+    FrequencyPlan,
+    QueryPlan,
+    entity_activity,
+    plan_edges,
+    plan_entities,
+    rows_of,
+)
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
@@ -52,19 +62,27 @@ class KeptFrequency:
 
 
 @dataclass(frozen=True)
+class PriorPlan:
+    """What the prior of all entities reads of the facts before a batch."""
+
+    entities: EntityPlan
+    frequency: FrequencyPlan
+    query: QueryPlan
+
+
+@dataclass(frozen=True)
 class PriorParts:
     """The prior of a batch of queries as the product of two matrices, plus a term for each relation."""
 
     entities: EntityStates
-    relation: Tensor  # (queries,) position among the distinct relations
+    plan: QueryPlan
     frequency: Tensor | FrequencyBlocks  # (distinct relations, known + 1) what does not depend on the subject
     query: Tensor  # (queries, dim) to be multiplied with ``entities.as_answer``
-    subject_activity: Tensor  # (queries, NUM_FEATURES) features of the subject's past facts with the query's relation
 
     def block(self, start: int, end: int) -> Tensor:
         """Return π of some rows of entities; used with many entities, outside of training. (queries, end - start)"""
         assert isinstance(self.frequency, FrequencyBlocks)
-        frequency = self.frequency.block(start, end).index_select(0, self.relation)
+        frequency = self.frequency.block(start, end).index_select(0, self.plan.place)
         return frequency.addmm_(self.query, self.entities.as_answer[start:end].T)
 
     def at(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,7 +90,7 @@ class PriorParts:
         assert isinstance(self.frequency, FrequencyBlocks)
         frequency, fit = list[Tensor](), list[Tensor]()
         for rows, columns in zip(row.split(PAIRS_AT_ONCE), column.split(PAIRS_AT_ONCE), strict=True):
-            frequency.append(self.frequency.at(self.relation.index_select(0, rows), columns))
+            frequency.append(self.frequency.at(self.plan.place.index_select(0, rows), columns))
             answer = self.entities.as_answer.index_select(0, columns)
             fit.append((self.query.index_select(0, rows) * answer).sum(dim=1))
         if not fit:
@@ -94,50 +112,70 @@ class Prior(nn.Module):
         self.fit = Fit(num_entities, num_relations, config) if config.prior else None
         self._recent = WeightKeyedCache[list[tuple[int, EntityStates]]]()
 
-    def forward(self, batch: QueryBatch, trained: Tensor) -> PriorParts:
-        """Return the parts of π; ``trained`` is the mask of entities with facts in training."""
-        entities = self._entities(batch, trained)
-        inverse = batch.history.vocabulary.inverse(batch.relation)
-        subject_activity = batch.pair_index.answer_features(inverse, batch.subject, batch.elapsed)
-        keep_whole = torch.is_grad_enabled() or self.training or entities.num_known < MAX_WHOLE
-        frequency = self._frequency(batch, entities) if keep_whole else FrequencyBlocks(self.frequency, batch, entities)
-        query = subject_activity[:, :0] if self.fit is None else self.fit(batch, subject_activity, entities)
-        return PriorParts(entities, batch.relations.place, frequency, query, subject_activity)
+    def plan(self, batch: QueryBatch, trained: Tensor) -> PriorPlan:
+        """Look up what ``forward`` reads; ``trained`` is the mask of entities with facts in training."""
+        entities = self._plan_entities(batch, trained)
+        names = None if self.fit is None else self.fit.name_bags(batch)
+        query = QueryPlan.of(batch, rows_of(batch, batch.subject), len(entities.entity), names)
+        return PriorPlan(entities, FrequencyPlan.of(batch, batch.relations.values), query)
+
+    def _plan_entities(self, batch: QueryBatch, trained: Tensor) -> EntityPlan:
+        index = batch.pair_index
+        known = index.by_first[: index.num_known(batch.elapsed)]
+        place, usable = plan_entities(known, trained)
+        names = edges = None
+        if self.fit is not None:
+            of_all = self.fit.name_bags(batch)
+            names = None if of_all is None else of_all.bags(known)
+            edges = plan_edges(batch, known, self.fit.state_edges, index.rank)
+        return EntityPlan(place, usable, torch.zeros_like(usable), entity_activity(batch, known), names, edges)
+
+    def forward(self, plan: PriorPlan) -> PriorParts:
+        """Return the parts of π for all entities."""
+        activity = functional.pad(plan.entities.activity, (0, 0, 0, 1))
+        activity[-1] = no_features(activity.device)
+        tables = (activity[:, :0],) * 3 if self.fit is None else self.fit.describe(plan.entities)
+        entities = EntityStates(len(plan.entities.entity), activity, *tables)
+        frequency = self.frequency(plan.frequency, activity, functional.pad(plan.entities.hidden, (0, 1)))
+        return self._parts(plan.query, entities, frequency)
+
+    def of_batch(self, batch: QueryBatch, trained: Tensor) -> PriorParts:
+        """Return the same outside of training, where states are kept from one time step to the next."""
+        entities = self._kept(batch, trained)
+        names = None if self.fit is None else self.fit.name_bags(batch)
+        plan = QueryPlan.of(batch, entities.row(batch, batch.subject), entities.num_known, names)
+        whole = entities.num_known < MAX_WHOLE
+        frequency = self._frequency(batch, entities) if whole else FrequencyBlocks(self.frequency, batch, entities)
+        return self._parts(plan, entities, frequency)
 
     def of_some(self, batch: QueryBatch, trained: Tensor, known: Tensor) -> PriorParts:
         """Return the parts of π for some of the known entities, without the frequency. Used in training."""
-        activity, _ = features_of(batch.pair_index.activity, known, batch.elapsed)
-        activity = torch.cat([activity, no_features(activity.device)[None]])
+        activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
         row_of = torch.full((batch.num_entities,), len(known), device=known.device)
         row_of[known] = torch.arange(len(known), device=known.device)
-        nothing = activity[:, :0]
-        tables = (nothing, nothing, nothing)
-        if self.fit is not None:
-            tables = self.fit.describe_some(batch, known, trained)
+        names = None if self.fit is None else self.fit.name_bags(batch)
+        tables = (activity[:, :0],) * 3 if self.fit is None else self.fit.describe_some(batch, known, trained)
         entities = EntityStates(len(known), activity, *tables, row_of=row_of)
-        inverse = batch.history.vocabulary.inverse(batch.relation)
-        subject_activity = batch.pair_index.answer_features(inverse, batch.subject, batch.elapsed)
-        query = subject_activity[:, :0] if self.fit is None else self.fit(batch, subject_activity, entities)
-        return PriorParts(entities, batch.relations.place, activity[:0], query, subject_activity)
+        plan = QueryPlan.of(batch, entities.row(batch, batch.subject), len(known), names)
+        return self._parts(plan, entities, activity[:0])
 
-    def _entities(self, batch: QueryBatch, trained: Tensor) -> EntityStates:
-        """Return the states of all entities; outside of training, they are computed once for a time step."""
+    def _parts(self, plan: QueryPlan, entities: EntityStates, frequency: Tensor | FrequencyBlocks) -> PriorParts:
+        query = plan.activity[:, :0] if self.fit is None else self.fit(plan, entities)
+        return PriorParts(entities, plan, frequency, query)
+
+    def _kept(self, batch: QueryBatch, trained: Tensor) -> EntityStates:
+        """Return the states of all entities; they are computed once for a time step."""
         num_known = batch.pair_index.num_known(batch.elapsed)
-
         known = batch.pair_index.by_first[:num_known]
 
         def compute(earlier: tuple[int, EntityStates] | None) -> EntityStates:
-            activity, _ = features_of(batch.pair_index.activity, known, batch.elapsed)
-            activity = torch.cat([activity, no_features(activity.device)[None]])
+            activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
             if self.fit is None:
-                nothing = activity[:, :0]
-                return EntityStates(num_known, activity, nothing, nothing, nothing)
+                return EntityStates(num_known, activity, *(activity[:, :0],) * 3)
             if earlier is None:
-                return EntityStates(num_known, activity, *self.fit.describe(batch, known, trained))
+                return EntityStates(num_known, activity, *self.fit.describe(self._plan_entities(batch, trained)))
             return EntityStates(num_known, activity, *self.fit.update(batch, known, trained, *earlier))
 
-        if torch.is_grad_enabled() or self.training:
-            return compute(None)
         # One element: the time of the last result, and the result. It is valid as long as weights and history are.
         recent = self._recent(self, batch.history, list[tuple[int, EntityStates]], also=(trained,))
         last = recent[0] if recent else None
@@ -155,13 +193,12 @@ class Prior(nn.Module):
         return last[1]
 
     def _frequency(self, batch: QueryBatch, entities: EntityStates) -> Tensor:
-        """Return the frequency term for the distinct relations; outside of training, it is kept for a time step."""
+        """Return the frequency term for the distinct relations; it is kept for a time step."""
         relation, kept = batch.relations.values, entities.frequency
-        if kept is None:
-            return self.frequency(batch, relation, entities)
+        assert kept is not None
         missing = relation[~kept.known.index_select(0, relation)]
         if len(missing):
-            kept.values[missing] = self.frequency(batch, missing, entities)
+            kept.values[missing] = self.frequency(FrequencyPlan.of(batch, missing), entities.activity)
             kept.known[missing] = True
         return kept.values.index_select(0, relation)
 
@@ -185,13 +222,21 @@ class Frequency(nn.Module):
         )
         self.activity_of = RelationEmbedding(num_relations, config.relation_dim, deviation=0.1)
 
-    def forward(self, batch: QueryBatch, relation: Tensor, entities: EntityStates) -> Tensor:
-        """Return the weight of each row of entities as an answer to some relations. (relations, known + 1)"""
-        row, answer, event = batch.pair_index.answers_before(relation, batch.elapsed)
-        answer, activity = entities.row(batch, answer), entities.activity
+    def forward(self, plan: FrequencyPlan, activity: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Return the weight of each row of entities as an answer to some relations. (relations, known + 1)
+
+        Args:
+            plan: The relations, and all answers to them.
+            activity: Features of all past facts of each row of entities. Shape ``(known + 1, NUM_FEATURES)``.
+            hidden: Added to the weights: 0, or -inf for rows that are no entities. Shape ``(known + 1,)``.
+        """
+        relation = plan.relation
         frequency = self.never(relation) + self.activity_of(relation) @ self.activity(activity).T
-        instead = self.instead(batch, relation, entities, row, answer, event)
-        return frequency.view(-1).index_add(0, row * len(activity) + answer, instead).view(frequency.shape)
+        if hidden is not None:
+            frequency = frequency + hidden
+        instead = self.instead(relation, activity, plan.row, plan.column, plan.features)
+        index = plan.row.long() * len(activity) + plan.column
+        return frequency.view(-1).index_add(0, index, instead).view(frequency.shape)
 
     def of_pairs(self, batch: QueryBatch, relation: Tensor, answer: Tensor, entities: EntityStates) -> Tensor:
         """Return the weights of some answers to their relations. (pairs,)"""
@@ -201,28 +246,24 @@ class Frequency(nn.Module):
         event, occurred = batch.pair_index.last_answers(relation, answer, batch.elapsed)
         pair = occurred.nonzero()[:, 0]
         relation, row, event = (column.index_select(0, pair) for column in (relation, row, event))
-        place = torch.arange(len(pair), device=pair.device)
-        return found.index_add(0, pair, self.instead(batch, relation, entities, place, row, event))
+        place, index = torch.arange(len(pair), device=pair.device), batch.pair_index.answers
+        as_answer = features_at(index, event, batch.elapsed)
+        return found.index_add(0, pair, self.instead(relation, entities.activity, place, row, as_answer))
 
-    def instead(
-        self, batch: QueryBatch, relation: Tensor, entities: EntityStates, row: Tensor, answer: Tensor, event: Tensor
-    ) -> Tensor:
+    def instead(self, relation: Tensor, activity: Tensor, row: Tensor, answer: Tensor, as_answer: Tensor) -> Tensor:
         """Return by how much the weights of answers that have occurred differ from the constant of their relation.
 
         Args:
-            batch: The queries.
             relation: Some relations. Shape ``(relations,)``.
-            entities: The states of entities.
+            activity: Features of all past facts of each row of entities. Shape ``(known + 1, NUM_FEATURES)``.
             row: The relation of each answer, as a position. Shape ``(answers,)``.
             answer: The row of each answer. Shape ``(answers,)``.
-            event: Its last event in ``PairIndex.answers``. Shape ``(answers,)``.
+            as_answer: Features of the answer to the relation. Shape ``(answers, NUM_FEATURES)``.
 
         Returns:
             Shape ``(answers,)``.
         """
-        as_answer = features_at(batch.pair_index.answers, event, batch.elapsed)
-        embedding = self.relation(relation).index_select(0, row)
-        inputs = [as_answer, entities.activity.index_select(0, answer), embedding]
+        inputs = [as_answer, activity.index_select(0, answer), self.relation(relation).index_select(0, row)]
         popularity = self.popularity(torch.cat(inputs, dim=1))[:, 0]
         return popularity - self.never(relation)[:, 0].index_select(0, row)
 
@@ -253,17 +294,18 @@ class Fit(nn.Module):
         self.answer_state = nn.Linear(dim, dim, bias=False)
         self.dropout = Dropout(config.dropout)
 
-    def describe(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def name_bags(self, batch: QueryBatch) -> NameBags | None:
+        """Return the names of all entities; None without names."""
+        return None if self.names is None else self.names.bags_of(batch.history.vocabulary)
+
+    def describe(self, plan: EntityPlan) -> tuple[Tensor, Tensor, Tensor]:
         """Return e, h and e + V h of all known entities, each followed by a row of zeros. (known + 1, dim) each"""
-        embedding = self._embeddings(batch, known, trained)
-        state = self._states(batch, known, embedding)
-        as_answer = embedding + self.answer_state(state)
-        one_more = (0, 0, 0, 1)
-        return (
-            functional.pad(embedding, one_more),
-            functional.pad(state, one_more),
-            functional.pad(self.dropout(as_answer), one_more),
-        )
+        assert plan.edges is not None
+        embedding = self._embeddings(plan.entity, plan.usable, plan.names)
+        state = self._states(plan.edges, embedding)
+        as_answer = self.dropout(embedding + self.answer_state(state))
+        embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
+        return embedding, state, as_answer
 
     def describe_some(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the same as ``describe`` for some of the known entities."""
@@ -271,11 +313,11 @@ class Fit(nn.Module):
         seen = torch.zeros(batch.num_entities + 1, dtype=torch.bool, device=known.device)
         seen.index_fill_(0, edges.object.view(-1), True).index_fill_(0, known, False)
         # Their neighbours follow; they need embeddings, but no states.
-        listed = torch.cat([known, seen[:-1].nonzero()[:, 0]])
+        listed = torch.cat([known, positions(seen[:-1])])
         row_of = torch.zeros(batch.num_entities, dtype=torch.int64, device=known.device)
         row_of[listed] = torch.arange(len(listed), device=known.device)
-        embedding = self._embeddings(batch, listed, trained)
-        state = self._states(batch, known, embedding, row_of)
+        embedding = self._embeddings_of(batch, listed, trained)
+        state = self._states(plan_edges(batch, known, self.state_edges, row_of), embedding)
         embedding = embedding[: len(known)]
         as_answer = self.dropout(embedding + self.answer_state(state))
         embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
@@ -293,55 +335,42 @@ class Fit(nn.Module):
         counts = (batch.history.count_before(known, at) for at in (since, until))
         changed = torch.ne(*counts).nonzero()[:, 0]
         num_new = len(known) - earlier.num_known
-        new = self._embeddings(batch, known[earlier.num_known :], trained)
+        new = self._embeddings_of(batch, known[earlier.num_known :], trained)
         embedding = torch.cat([earlier.embedding[:-1], new])
-        state = self._states(batch, known.index_select(0, changed), embedding)
+        bags = plan_edges(batch, known.index_select(0, changed), self.state_edges, batch.pair_index.rank)
+        state = self._states(bags, embedding)
         as_answer = embedding.index_select(0, changed) + self.answer_state(state)
         larger = [functional.pad(each, (0, 0, 0, num_new)) for each in (earlier.state, earlier.as_answer)]
         for values, rows in zip(larger, (state, as_answer), strict=True):
             values.index_copy_(0, changed, rows)
         return functional.pad(embedding, (0, 0, 0, 1)), larger[0], larger[1]
 
-    def forward(self, batch: QueryBatch, subject_activity: Tensor, entities: EntityStates) -> Tensor:
+    def forward(self, plan: QueryPlan, entities: EntityStates) -> Tensor:
         """Return the vector of every query, whose product with that of an answer is their fit. (queries, dim)"""
-        subject, relation = entities.row(batch, batch.subject), self.relation(batch.relation)
+        subject, relation = plan.subject.clamp(max=entities.num_known), self.relation(plan.relation)
         embedding = entities.embedding.index_select(0, subject)
         if self.names is not None:
-            # A query names its own subject, whether it has a past fact or not.
-            new = (subject == entities.num_known).nonzero()[:, 0]
-            embedding = embedding.index_add(0, new, self.names(batch.history.vocabulary, batch.subject[new]))
+            assert plan.names is not None
+            embedding = embedding + self.names(plan.names)
         inputs = [
             self.dropout(embedding),
             relation,
             self.dropout(entities.state.index_select(0, subject)),
-            subject_activity,
+            plan.activity,
         ]
         return self.query(torch.cat(inputs, dim=1))
 
-    def _embeddings(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> Tensor:
+    def _embeddings_of(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> Tensor:
         """Return the embeddings of some entities with a past fact, plus those of their names. (entities, dim)"""
-        # Entities may have been added after training; they have no embedding of their own.
-        num_trained = self.entity.num_embeddings
-        place = known.clamp(max=num_trained - 1)
-        usable = (known < num_trained) & trained.index_select(0, place)
+        names = self.name_bags(batch)
+        return self._embeddings(*plan_entities(known, trained), None if names is None else names.bags(known))
+
+    def _embeddings(self, entity: Tensor, usable: Tensor, names: Bags | None) -> Tensor:
         if self.training:
-            usable = usable & (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
-        own = self.entity.weight.index_select(0, place) * usable[:, None]
-        return own if self.names is None else own + self.names(batch.history.vocabulary, known)
+            usable = usable * (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
+        own = self.entity.weight.index_select(0, entity) * usable[:, None]
+        return own if self.names is None or names is None else own + self.names(names)
 
-    def _states(self, batch: QueryBatch, entities: Tensor, embedding: Tensor, row_of: Tensor | None = None) -> Tensor:
-        """Return the states of some entities, from the means of their latest edges. (entities, dim)
-
-        ``row_of`` is the row of each entity in ``embedding``; by default its rank.
-        """
-        row_of = batch.pair_index.rank if row_of is None else row_of
-        edges = batch.latest(entities, self.state_edges)
-        count = edges.mask.sum(dim=1)
-        place = edges.mask.view(-1).nonzero()[:, 0]
-        neighbour, relation = (column.view(-1).index_select(0, place) for column in (edges.object, edges.relation))
-        # Every neighbour has a past fact too. Relations have the rows after the entities.
-        terms = torch.stack([row_of.index_select(0, neighbour), relation + len(embedding)], dim=1)
-        share = (1 / count).index_select(0, place // self.state_edges).repeat_interleave(2)
-        table = torch.cat([embedding, self.relation.weight])
-        mean = sum_rows(table, terms.view(-1), 2 * (count.cumsum(0) - count), share)
-        return torch.tanh(self.state(mean))
+    def _states(self, edges: Bags, embedding: Tensor) -> Tensor:
+        """Return the states of some entities, from the means of their latest edges. (entities, dim)"""
+        return torch.tanh(self.state(sum_rows(torch.cat([self.relation.weight, embedding]), edges)))

@@ -4,18 +4,14 @@ Of the three clocks (see ``titer.graph``), the path mixture uses the age of a fa
 back to times, here. Nothing here depends on the weights of a model, so the members of a mixture share it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from titer.graph.history import Edges, History
 from titer.graph.pair_index import PairIndex
-
-if TYPE_CHECKING:
-    from titer.models.path_mixture.direct import PastFacts
 
 
 @dataclass(frozen=True)
@@ -51,10 +47,6 @@ class QueryBatch:
     relation: Tensor  # (queries,) directed
     time: int
     history: History
-    _first_hops: dict[int, tuple[Tensor, Hop]] = field(default_factory=dict[int, tuple[Tensor, Hop]], init=False)
-    _neighbours: dict[tuple[int, int], tuple[Distinct, Edges]] = field(
-        default_factory=dict[tuple[int, int], tuple[Distinct, Edges]], init=False
-    )
 
     def __len__(self) -> int:
         return len(self.subject)
@@ -74,6 +66,11 @@ class QueryBatch:
         """Number of possible answers."""
         return self.history.vocabulary.num_entities
 
+    @property
+    def num_relations(self) -> int:
+        """Number of directed relations."""
+        return self.history.vocabulary.num_directed_relations
+
     @cached_property
     def subjects(self) -> Distinct:
         """The distinct subjects: facts of a subject are looked up once for all of its queries."""
@@ -83,13 +80,6 @@ class QueryBatch:
     def relations(self) -> Distinct:
         """The distinct relations of the queries."""
         return Distinct.of(self.relation)
-
-    @cached_property
-    def past_facts(self) -> "PastFacts":
-        """The past facts of the subjects."""
-        from titer.models.path_mixture.direct import PastFacts
-
-        return PastFacts(self)
 
     def time_of(self, age: int) -> int:
         """Return the time step of a fact of some age."""
@@ -105,19 +95,6 @@ class QueryBatch:
         place = edges.mask.view(-1).nonzero()[:, 0]
         relation, object, time = (column.view(-1).index_select(0, place) for column in _columns(edges))
         return place // limit, Hop(relation, object, self.time - time)
-
-    def first_hops(self, limit: int) -> tuple[Tensor, Hop]:
-        """Return ``hops_from`` the subjects; cached, because several kinds of paths begin with them."""
-        if limit not in self._first_hops:
-            self._first_hops[limit] = self.hops_from(self.subject, limit)
-        return self._first_hops[limit]
-
-    def neighbours(self, first_limit: int, limit: int) -> tuple[Distinct, Edges]:
-        """Return the distinct entities that the first hops lead to, and their latest edges. (neighbours, limit)"""
-        if (first_limit, limit) not in self._neighbours:
-            reached = Distinct.of(self.first_hops(first_limit)[1].object)
-            self._neighbours[first_limit, limit] = reached, self.latest(reached.values, limit)
-        return self._neighbours[first_limit, limit]
 
     def answer_hops(self, subject: Tensor, relation: Tensor, limit: int) -> tuple[Tensor, Hop, Tensor]:
         """Return hops to the latest answers of (subject, relation, ?), each answer once.

@@ -30,8 +30,8 @@ class Reached:
     Attributes:
         row: The query of each pair, ascending. Shape (pairs,).
         answer: The answer of each pair. Shape (pairs,).
-        start: Position of the first pair of each query. Shape (queries + 1,).
-        slots: The pair of each path, for every kind in the order given; ``len(self)`` for what is no answer. Shape
+        length: Number of pairs of each query. Shape (queries,).
+        slots: The pair of each path, counted from 1, for every kind in the order given; 0 for what is no answer. Shape
             (rows,) or, for groups, (rows, size).
     """
 
@@ -52,15 +52,15 @@ class Reached:
         for key in keys:
             found.view(-1).index_fill_(0, key.view(-1), True)
         found[:, self._none] = False
+        self.length = found.sum(dim=1)
         key = found.view(-1).nonzero()[:, 0]
         # Short integers: this table is read at random.
         slot = torch.empty(num_queries, self._width, dtype=torch.int32, device=device)
-        slot.view(-1)[key] = torch.arange(len(key), dtype=torch.int32, device=device)
-        slot[:, self._none] = len(key)
+        slot.view(-1)[key] = torch.arange(1, len(key) + 1, dtype=torch.int32, device=device)
+        slot[:, self._none] = 0
         self.slots = [slot.view(-1).index_select(0, each.view(-1)).view(each.shape) for each in keys]
         self.row = key // self._width
         self.answer = entities.index_select(0, key - self.row * self._width)
-        self.start = torch.searchsorted(self.row, torch.arange(num_queries + 1, device=device))
 
     def __len__(self) -> int:
         return len(self.row)

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from titer.graph.count_features import NUM_FEATURES, no_features
+from titer.kernels import triton_is_installed
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.direct import PastFacts
 from titer.models.path_mixture.dropout import Dropout, effective_rate, random_mask
-from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.reached import Reached
+from titer.models.path_mixture.prior_plans import QueryPlan
+from titer.models.path_mixture.reach import ReachPlan
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 NUM_KINDS = 4
@@ -60,63 +60,49 @@ class Trust(nn.Module):
             nn.Linear(config.hidden_dim, 1),
         )
 
-    def forward(
-        self,
-        batch: QueryBatch,
-        reached: Reached,
-        inputs: PairInputs,
-        facts: PastFacts,
-        fact_slots: Tensor,
-        fact_weight: Tensor,
-        subject_activity: Tensor,
-    ) -> Tensor:
+    def forward(self, query: QueryPlan, plan: ReachPlan, inputs: PairInputs, fact_weight: Tensor) -> Tensor:
         """Return φ of the reached answers.
 
         Args:
-            batch: The queries.
-            reached: The reached answers.
+            query: The queries.
+            plan: The reached answers; all pairs with past facts are among them.
             inputs: What is known about each of them.
-            facts: The past facts of the subjects; all of their pairs are among the reached.
-            fact_slots: The reached answer of each of ``facts.ends``. Shape ``(query pairs,)``.
             fact_weight: The weight of each series of each query. Shape ``(query series,)``.
-            subject_activity: Features of the subject's past facts with the query's relation. Shape ``(queries, 9)``.
 
         Returns:
             Shape ``(reached,)``.
         """
+        facts = plan.facts
         first, second, third = self.network[0], self.network[3], self.network[5]
         assert isinstance(first, nn.Linear)
         assert isinstance(second, nn.Linear)
         assert isinstance(third, nn.Linear)
         dropout = self.network[2]
         assert isinstance(dropout, Dropout)
-        same, all_facts, relations, kinds, subject, values, query = first.weight.split(self.sizes, dim=1)
+        same, all_facts, relations, kinds, subject, values, relation = first.weight.split(self.sizes, dim=1)
 
-        nothing = no_features(subject_activity.device)
+        nothing = no_features(fact_weight.device)
         no_weight = _log(nothing.new_zeros(1))
         constant = same @ torch.cat([no_weight, nothing]) + all_facts @ nothing + first.bias
-        of_query = constant + subject_activity @ subject.T + self.query(batch.relation) @ query.T
+        of_query = constant + query.activity @ subject.T + self.query(query.relation) @ relation.T
 
         gated = self.past(facts.relation) * self.gate(facts.features)
         gated = torch.zeros(len(facts.pair_features), self.dim, device=gated.device).index_add(0, facts.pair, gated)
         of_facts = facts.pair_features @ all_facts.T + (gated / 3) @ relations.T
 
         # At most one series of a query's pair has the relation of the query.
-        relation = facts.relation.index_select(0, facts.query_series)
-        with_same = (relation == batch.relation.index_select(0, facts.query)).nonzero()[:, 0]
-        same_features = facts.features.index_select(0, facts.query_series.index_select(0, with_same)) - nothing
-        same_weight = _log(fact_weight.index_select(0, with_same)) - no_weight
-        of_same = torch.cat([same_weight[:, None], same_features], dim=1) @ same.T
-        same_slots = fact_slots.index_select(0, facts.series_end.index_select(0, with_same))
+        same_weight = _log(fact_weight.index_select(0, facts.same)) - no_weight
+        of_same = torch.cat([same_weight[:, None], facts.same_features], dim=1) @ same.T
 
         columns = [_log(total) for total in inputs.kinds]
         # Kinds of paths that are switched off have no weight.
-        columns += [no_weight.expand(len(reached))] * (NUM_KINDS - len(columns))
+        columns += [no_weight.expand(len(plan.row))] * (NUM_KINDS - len(columns))
         columns += [inputs.prior / 5, inputs.frequency / 5, inputs.activity]
         of_pair = torch.stack(columns)  # (7, reached): thin matrices are multiplied faster this way
         weight = torch.cat([kinds, values], dim=1)
 
-        shared = _Shared(reached.row, facts.query_pair, fact_slots, same_slots, dropout.rate if self.training else 0.0)
+        rate = dropout.rate if self.training else 0.0
+        shared = _Shared(plan.row, plan.length, facts.query_pair, plan.pair_at, plan.same_at, rate)
         terms = (of_query, of_facts, of_same, of_pair, weight)
         output = _Network.apply(*terms, second.weight, second.bias, third.weight[0], shared)  # type: ignore
         return output + third.bias + self.prior_share * inputs.prior  # type: ignore[no-any-return]
@@ -127,6 +113,7 @@ class _Shared:
     """Which terms of the first layer belong to a reached answer; the slots ascend, like the reached answers."""
 
     row: Tensor  # (reached,) the query
+    length: Tensor  # (queries,) number of reached answers
     pair: Tensor  # (query pairs,)
     fact_slots: Tensor  # (query pairs,) the reached answer of each
     same_slots: Tensor  # (series of the query's relation,) the reached answer of each
@@ -143,6 +130,18 @@ class _Shared:
         for number, start in enumerate(starts[:-1].tolist()):
             pairs, series = (slice(bound[number], bound[number + 1]) for bound in bounds)
             yield slice(start, start + size), pairs, series
+
+
+    def add_by_query(self, total: Tensor, rows: slice, values: Tensor) -> None:
+        """Add the values of some reached answers to the totals of their queries. (queries, dim)"""
+        if not values.is_cuda or not triton_is_installed():
+            total.index_add_(0, self.row[rows], values)
+            return
+        from titer.models.path_mixture import bags_triton
+
+        # Those of a query follow each other. Adding them one by one, hundreds would wait for the same memory.
+        start = torch.cumsum(self.length, 0, dtype=self.length.dtype) - self.length
+        total += bags_triton.segment_sums(values, start, self.length)
 
 
 class _Network(torch.autograd.Function):
@@ -191,7 +190,7 @@ class _Network(torch.autograd.Function):
             to_second.addmm_(middle.T, first[rows])
             layer = _where_positive(middle @ second, first[rows])
             start = rows.start or 0
-            to_query.index_add_(0, shared.row[rows], layer)
+            shared.add_by_query(to_query, rows, layer)
             to_facts.index_add_(0, shared.pair[pairs], layer.index_select(0, shared.fact_slots[pairs] - start))
             torch.index_select(layer, 0, shared.same_slots[series] - start, out=to_same[series])
             to_pair[:, rows] = weight.T @ layer.T
