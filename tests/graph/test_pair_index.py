@@ -1,5 +1,5 @@
 from collections import Counter
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -102,13 +102,35 @@ class TestPairIndex:
                 got = Counter(zip(relation.tolist(), (time - age).tolist(), strict=True))
                 assert got == Counter((r, t) for a, r, b, t in edges if (a, b) == (s, o))
 
-    def test_only_more_triples_than_a_key_can_hold_are_rejected(self, monkeypatch: pytest.MonkeyPatch):
+    def test_vocabularies_of_any_size_are_indexed_and_only_triples_need_a_limit(self, monkeypatch: pytest.MonkeyPatch):
         history = History(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)]), Vocabulary.numbered(2, 1))
-        size = SimpleNamespace(num_entities=1 << 20, num_directed_relations=1 << 16)
-        monkeypatch.setattr(history, "vocabulary", size)
-        last_pair = torch.tensor([size.num_entities - 1]), torch.tensor([size.num_directed_relations - 1])
-        assert len(PairIndex(history).latest_answers(*last_pair, 4, 1).row) == 0
-        assert len(PairIndex(history).latest_answers(torch.tensor([0]), torch.tensor([0]), 4, 1).row) == 1
-        size.num_directed_relations = 1 << 23
+        for entities, relations in ((1 << 20, 1 << 15), (1 << 30, 1 << 21)):
+            size = Size(entities, relations)
+            monkeypatch.setattr(history, "vocabulary", size)
+            index = PairIndex(history)
+            last_pair = torch.tensor([entities - 1]), torch.tensor([2 * relations - 1])
+            assert len(index.latest_answers(*last_pair, 4, 1).row) == 0
+            assert len(index.latest_answers(torch.tensor([0]), torch.tensor([0]), 4, 1).row) == 1
         with pytest.raises(DataError, match="entities x entities x relations"):
+            index.relations_between(torch.tensor([0]), torch.tensor([1]), 4)
+
+    def test_more_facts_than_positions_can_number_are_rejected(self, monkeypatch: pytest.MonkeyPatch):
+        history = History(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)]), Vocabulary.numbered(2, 1))
+        monkeypatch.setattr("titer.graph.pair_columns.MAX_EDGES", 4)
+        with pytest.raises(DataError, match="at most 1 facts can be indexed; leave out older facts"):
             PairIndex(history)
+
+
+@dataclass(frozen=True)
+class Size:
+    """As much of a vocabulary as an index needs; one with names of a billion entities would fill the memory."""
+
+    num_entities: int
+    num_relations: int
+
+    @property
+    def num_directed_relations(self) -> int:
+        return 2 * self.num_relations
+
+    def inverse(self, relation: torch.Tensor) -> torch.Tensor:
+        return (relation + self.num_relations) % self.num_directed_relations

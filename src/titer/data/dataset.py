@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from titer.data.attributes import Attributes
@@ -118,6 +119,11 @@ class Dataset:
     def facts(self) -> Facts:
         """The facts of all splits."""
         return Facts.concatenate(self.train, self.valid, self.test)
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """The dataset folder that this dataset was opened from; None if it was made in another way."""
+        return None
 
     @cached_property
     def checksum(self) -> str:

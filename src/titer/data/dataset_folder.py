@@ -92,6 +92,7 @@ def open_dataset(folder: Path) -> Dataset:
         raise DataError(f"{folder} is not a readable dataset folder: {error}") from error
     # The files are verified above, so the stored checksum of the content is right.
     dataset.__dict__["checksum"] = description["checksum"]
+    dataset.__dict__["folder"] = folder
     return dataset
 
 

@@ -4,13 +4,14 @@ from functools import cached_property
 
 import torch
 
-from titer.data.dataset import Dataset
+from titer.data.dataset import SPLITS, Dataset
 from titer.data.facts import Facts
 from titer.errors import TiterError
 from titer.evaluation.protocol import Past, Protocol
 from titer.graph.filters import Filter, TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.graph.stored_history import history_of
 
 
 class EvaluationTask:
@@ -41,7 +42,7 @@ class EvaluationTask:
         self.protocol = protocol or Protocol()
         self.device = torch.device(device)
         self.queries, self.answers = Queries.from_facts(dataset.split(split), dataset.vocabulary)
-        self.history = History(past_facts(dataset, split, self.protocol.past), dataset.vocabulary).to(self.device)
+        self.history = _history(dataset, split, self.protocol.past).to(self.device)
 
     @cached_property
     def true_answers(self) -> TrueAnswers:
@@ -57,6 +58,13 @@ class EvaluationTask:
         if self.protocol.filter is Filter.TIME_AWARE:
             return self.true_answers
         return TrueAnswers(self.dataset.facts, self.dataset.vocabulary).to(self.device)
+
+
+def _history(dataset: Dataset, split: str, past: Past) -> History:
+    """Return the history of a split. That of the last split has all facts of the dataset, and may be stored."""
+    if past is Past.ROLLING and split == SPLITS[-1]:
+        return history_of(dataset)
+    return History(past_facts(dataset, split, past), dataset.vocabulary)
 
 
 def past_facts(dataset: Dataset, split: str, past: Past) -> Facts:

@@ -21,6 +21,7 @@ from titer.forecasting.predictor import Predictor
 from titer.forecasting.question import Question, When
 from titer.forecasting.what_if import WhatIf, compare
 from titer.graph.history import History
+from titer.graph.stored_history import history_of
 from titer.models.base import Model
 from titer.runs.events import event_model_of
 from titer.runs.run import Run
@@ -67,7 +68,7 @@ class Forecaster:
         self._events: EventModel | None = None
         self._store: FactStore | None = None
         self._live: LiveHistory | None = None
-        history = History(dataset.facts, dataset.vocabulary).to(model.device)
+        history = history_of(dataset).to(model.device)
         self._predictor = Predictor.create(model, dataset.axis, history, dataset)
         self.refresh()
 

@@ -1,14 +1,20 @@
 """Counts of past events that decay exponentially with time, for many groups of events."""
 
-from collections.abc import Callable
+from functools import cache, cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from titer.graph.history import LAST_STEP, TIME_BITS
 
 HORIZONS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 """τ: time constants of the decay, in time steps. The first counts little but the previous step, the last nearly all."""
+BLOCK = 8
+"""Events of a group that are summed one after the other; sums of longer groups are made of those of blocks."""
+MAX_DECAY_STEPS = 1 << 15
+"""Steps after which the rest of a count is too small for a sum to change: less than 1e-14 at every horizon."""
 
 
 class DecayedCounts:
@@ -19,20 +25,36 @@ class DecayedCounts:
     a group at any later time t are one look-up and one product: :math:`\sum_{t_j < t} m_j e^{-(t - t_j - 1)/\tau_h} =
     c_i^h \, e^{-(t - t_i - 1)/\tau_h}` with i the last event before t. An event in the time step before t counts 1 at
     every horizon.
+
+    Takes 40 bytes per distinct pair of group and time.
+
+    Attributes:
+        key: Group and elapsed time of each event, ``group << 32 | elapsed``, in ascending order. Shape (events,).
+        number: Number of events of the group up to and including each. Shape (events,).
+        counts: Their decayed counts. Shape (events, horizons).
+        horizons: The time constants of the decay. Shape (horizons,).
     """
 
     def __init__(self, group: Tensor, elapsed: Tensor):
-        self.key, repeats = torch.unique((group << TIME_BITS) + elapsed, return_counts=True)
-        self.elapsed = self.key & LAST_STEP
-        self.horizons = torch.tensor(HORIZONS, device=group.device)
-        position = torch.arange(len(self.key), device=group.device)
-        first = torch.searchsorted(self.key, self.key & ~LAST_STEP)
-        self.number = _running(repeats.float()[:, None], position - first, lambda _gap: 1.0)[:, 0]
-        self.counts = _running(
-            repeats.float()[:, None].repeat(1, len(HORIZONS)),
-            position - first,
-            lambda gap: torch.exp(-(self.elapsed - self.elapsed[position - gap])[:, None] / self.horizons),
-        )
+        key, repeats = np.unique(((group << TIME_BITS) + elapsed).cpu().numpy(), return_counts=True)
+        columns = (torch.from_numpy(column) for column in (key, *count_events(key, repeats)))
+        self._keep(*(column.to(group.device) for column in columns))
+
+    @classmethod
+    def of_columns(cls, key: Tensor, number: Tensor, counts: Tensor) -> "DecayedCounts":
+        """Return counts that were computed before."""
+        made = object.__new__(cls)
+        made._keep(key, number, counts)
+        return made
+
+    def _keep(self, key: Tensor, number: Tensor, counts: Tensor) -> None:
+        self.key, self.number, self.counts = key, number, counts
+        self.horizons = torch.tensor(HORIZONS, device=key.device)
+
+    @cached_property
+    def elapsed(self) -> Tensor:
+        """The elapsed time of every event; computed when first used. (events,)"""
+        return self.key & LAST_STEP
 
     def last(self, group: Tensor, elapsed: int | Tensor) -> tuple[Tensor, Tensor]:
         """Return the last event of each group before a time, or each before its own, and whether there is one."""
@@ -47,9 +69,13 @@ class DecayedCounts:
         """Return the decayed counts of the events' groups at a later time. (events, horizons)"""
         return self.counts.index_select(0, event) * decay(self.age_at(event, elapsed), self.horizons)
 
+    def elapsed_of(self, event: Tensor) -> Tensor:
+        """Return the elapsed time of some events. (events,)"""
+        return self.key.index_select(0, event) & LAST_STEP
+
     def age_at(self, event: Tensor, elapsed: int) -> Tensor:
         """Return the age of events at a later time, in time steps. (events,)"""
-        return elapsed - self.elapsed.index_select(0, event)
+        return elapsed - self.elapsed_of(event)
 
 
 def decay(age: Tensor, horizons: Tensor) -> Tensor:
@@ -58,16 +84,66 @@ def decay(age: Tensor, horizons: Tensor) -> Tensor:
     return torch.exp(-(age.clamp(min=1) - 1)[:, None] / horizons)
 
 
-def _running(value: Tensor, length: Tensor, decay_over: Callable[[int], Tensor | float]) -> Tensor:
-    """Return the decayed sum over the events of a group up to each event, in logarithmically many passes.
+def count_events(
+    key: NDArray[np.int64], repeats: NDArray[np.integer]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Count the events of each group up to and including each event.
 
-    ``length`` is the number of earlier events in the group of each event. ``decay_over(gap)`` is the factor by which
-    the value of an event has decayed when ``gap`` more events of its group have followed.
+    Args:
+        key: Group and elapsed time, ``group << 32 | elapsed``, ascending and distinct. Shape ``(events,)``.
+        repeats: How often each event occurred. Shape ``(events,)``.
+
+    Returns:
+        The numbers, of shape ``(events,)``, and the decayed counts, of shape ``(events, horizons)``.
     """
-    gap, longest = 1, int(length.max()) if len(length) else 0
-    while gap <= longest:
-        reaches = (length >= gap)[:, None]
-        moved = torch.roll(value, gap, dims=0) * decay_over(gap)
-        value = value + torch.where(reaches, moved, 0.0)
-        gap *= 2
-    return value
+    position = np.arange(len(key))
+    begins = np.ones(len(key), dtype=bool)
+    begins[1:] = (key[1:] >> TIME_BITS) != (key[:-1] >> TIME_BITS)
+    first = np.maximum.accumulate(np.where(begins, position, 0))
+    total = np.cumsum(repeats, dtype=np.int64)
+    number = (total - (total - repeats)[first]).astype(np.float32)
+    counts = np.empty((len(key), len(HORIZONS)), dtype=np.float32)
+    counts[:] = repeats[:, None]
+    _add_earlier(counts, key & LAST_STEP, position - first)
+    return number, counts
+
+
+def _add_earlier(value: NDArray[np.float32], elapsed: NDArray[np.int64], rank: NDArray[np.integer]) -> None:
+    """Add to the value of each event, in place, the decayed values of all earlier events of its group.
+
+    ``rank`` is the number of earlier events of the group. Each block of a group is summed event by event, all blocks
+    at once. The sums of complete blocks are then treated as events themselves, and added to the later blocks.
+    """
+    place = rank % BLOCK
+    for step in range(1, BLOCK):
+        row = np.flatnonzero(place == step)
+        if len(row) == 0:
+            return  # no group has more events
+        _add(value, row, value.take(row - 1, axis=0), elapsed.take(row) - elapsed.take(row - 1))
+    later = np.flatnonzero(rank >= BLOCK)
+    if len(later) == 0:
+        return
+    end = np.flatnonzero(place == BLOCK - 1)
+    sums = value.take(end, axis=0)
+    _add_earlier(sums, elapsed.take(end), rank.take(end) // BLOCK)
+    # The last event of the block before.
+    before = np.searchsorted(end, later - place.take(later) - 1)
+    _add(value, later, sums.take(before, axis=0), elapsed.take(later) - elapsed.take(end.take(before)))
+
+
+def _add(
+    value: NDArray[np.float32], row: NDArray[np.intp], earlier: NDArray[np.float32], steps: NDArray[np.int64]
+) -> None:
+    """Add values that have decayed over some steps to rows, in place."""
+    earlier *= _decays().take(steps, axis=0, mode="clip")
+    earlier += value.take(row, axis=0)
+    # Numpy assigns whole rows faster as single items.
+    item = np.dtype((np.void, value.itemsize * len(HORIZONS)))
+    value.view(item)[row] = earlier.view(item)
+
+
+@cache
+def _decays() -> NDArray[np.float32]:
+    """Return the factors by which counts decay over 0, 1, 2, ... steps; the last serves for more. (steps, horizons)"""
+    steps = np.arange(MAX_DECAY_STEPS + 1, dtype=np.float64)
+    return np.exp(-steps[:, None] / np.asarray(HORIZONS)).astype(np.float32)

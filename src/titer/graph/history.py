@@ -1,18 +1,20 @@
 """The facts of every entity in order of time, with look-ups for batches of entities."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from titer.data.facts import Facts
-from titer.data.time_axis import MAX_STEPS
 from titer.data.vocabulary import Vocabulary
-from titer.errors import DataError
 from titer.graph.ragged import spread
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS, check_span, edge_pieces
 from titer.kernels import triton_is_installed
 
 if TYPE_CHECKING:
@@ -20,11 +22,16 @@ if TYPE_CHECKING:
     from titer.graph.popularity import Popularity
     from titer.graph.snapshots import Snapshots
 
-# A key has the entity in its upper bits, and the time steps since the first fact in the lower ones.
-TIME_BITS = MAX_STEPS.bit_length() - 1
-LAST_STEP = MAX_STEPS - 1
+COLUMNS = ("offsets", "key", "relation", "object")
+"""The columns of a history."""
+DTYPES = (np.int64, np.int32, np.int32)
+"""Types of the columns of edges."""
 DERIVED = ("popularity", "pair_index", "snapshots")
 """Cached indexes, which are not copied to another device: they are built there when first used."""
+
+
+UPDATE_COST = 100
+"""Cost of copying the rows between two changed entities of a pair index, in edges to index."""
 
 
 @dataclass(frozen=True)
@@ -96,18 +103,33 @@ class History:
         self.vocabulary = vocabulary
         self.first_time = int(facts.time.min()) if len(facts) else 0
         self.last_time = int(facts.time.max()) if len(facts) else None
-        key, relation, object = _sorted_edges(facts, vocabulary, self.first_time)
-        self._keep(key, relation, object)
+        offsets, columns = _sorted_edges(facts, vocabulary, self.first_time)
+        self._keep(offsets, *columns)
 
-    def _keep(self, key: Tensor, relation: Tensor, object: Tensor) -> None:
-        """Store sorted edges, followed by one padding edge."""
-        self.key = torch.cat([key, key.new_tensor([torch.iinfo(torch.int64).max])])
-        self.relation = torch.cat([relation, relation.new_tensor([self.vocabulary.relation_padding])])
-        self.object = torch.cat([object, object.new_tensor([self.vocabulary.entity_padding])])
-        entities = torch.arange(self.vocabulary.num_entities + 1, device=key.device)
+    def _keep(self, offsets: Tensor, key: Tensor, relation: Tensor, object: Tensor) -> None:
+        """Store sorted edges, which are followed by one padding edge."""
         # The padding entity has an offset too, and no edges, so that look-ups accept it.
-        self.offsets = torch.searchsorted(self.key, entities << TIME_BITS)  # (num_entities + 1,)
-        self.max_edges = int(self.offsets.diff().max()) if len(self.offsets) > 1 else 0
+        self.offsets = offsets  # (num_entities + 1,)
+        self.key, self.relation, self.object = key, relation, object  # (num_edges + 1,)
+        self.max_edges = int(offsets.diff().max()) if len(offsets) > 1 else 0
+        # An index to update, and the entities whose edges differ from those in it.
+        self._earlier: tuple[PairIndex, Tensor] | None = None
+        # Returns the columns of the pair index from files, if they can be stored.
+        self.stored_pairs: Callable[[History], dict[str, Tensor] | None] | None = None
+
+    @classmethod
+    def of_columns(cls, vocabulary: Vocabulary, times: tuple[int, int | None], columns: dict[str, Tensor]) -> "History":
+        """Return a history whose columns were computed before.
+
+        Args:
+            vocabulary: The vocabulary of the facts.
+            times: The time steps of the first and the last fact.
+            columns: The sorted edges ``key``, ``relation`` and ``object``, and the ``offsets`` of the entities.
+        """
+        made = object.__new__(cls)
+        made.vocabulary, (made.first_time, made.last_time) = vocabulary, times
+        made._keep(*(columns[name] for name in COLUMNS))
+        return made
 
     @property
     def num_edges(self) -> int:
@@ -122,7 +144,7 @@ class History:
     @property
     def num_bytes(self) -> int:
         """Memory of the index in bytes, without the cached indexes derived from it."""
-        return sum(t.element_size() * len(t) for t in (self.key, self.relation, self.object, self.offsets))
+        return sum(getattr(self, name).element_size() * len(getattr(self, name)) for name in COLUMNS)
 
     @property
     def device(self) -> torch.device:
@@ -142,8 +164,9 @@ class History:
             return self
         moved = object.__new__(History)
         moved.__dict__.update({name: value for name, value in self.__dict__.items() if name not in DERIVED})
-        for name in ("key", "relation", "object", "offsets"):
+        for name in COLUMNS:
             setattr(moved, name, getattr(self, name).to(device))
+        moved._earlier = None
         return moved
 
     def latest(self, entity: Tensor, before: Tensor, limit: int, *, inclusive: bool = False) -> Edges:
@@ -253,10 +276,19 @@ class History:
 
     @cached_property
     def pair_index(self) -> "PairIndex":
-        """Past facts by pair, relation and entity; built when first used."""
+        """Past facts by pair, relation and entity; opened, built or updated from an earlier index when first used."""
         from titer.graph.pair_index import PairIndex
 
-        return PairIndex(self)
+        if self.stored_pairs is not None and (columns := self.stored_pairs(self)) is not None:
+            return PairIndex.of_columns(self, {name: column.to(self.device) for name, column in columns.items()})
+        if self._earlier is None:
+            return PairIndex(self)
+        index, changed = self._earlier
+        num_changed = int((self.offsets[changed + 1] - self.offsets[changed]).sum())
+        is_cheaper = UPDATE_COST * len(changed) + num_changed < self.num_edges
+        found = index.updated(self, changed) if is_cheaper else PairIndex(self)
+        self._earlier = None  # the older index is not needed any more
+        return found
 
     @cached_property
     def snapshots(self) -> "Snapshots":
@@ -311,19 +343,24 @@ class History:
         merged.vocabulary = vocabulary
         merged.first_time = min(self.first_time, int(facts.time.min())) if len(facts) else self.first_time
         merged.last_time = max(self.last_time, int(facts.time.max())) if len(facts) else self.last_time
-        _check_span(merged.first_time, merged.last_time)
-        new = tuple(column.to(self.device) for column in _sorted_edges(facts, vocabulary, merged.first_time))
+        check_span(merged.first_time, merged.last_time)
+        offsets, new = _sorted_edges(facts, vocabulary, merged.first_time)
+        new = tuple(column[:-1].to(self.device) for column in new)
         # Keys count time from the first fact, which may be earlier now.
         known = (self.key[:-1] + (self.first_time - merged.first_time), self.relation[:-1], self.object[:-1])
         place = torch.searchsorted(known[0], new[0], right=True) + torch.arange(len(new[0]), device=self.device)
         is_new = torch.zeros(self.num_edges + len(place), dtype=torch.bool, device=self.device)
         is_new[place] = True
         columns = []
-        for old, added in zip(known, new, strict=True):
-            column = torch.empty(len(is_new), dtype=old.dtype, device=self.device)
-            column[is_new], column[~is_new] = added, old
+        for old, added, padding in zip(known, new, _padding(vocabulary), strict=True):
+            column = torch.empty(len(is_new) + 1, dtype=old.dtype, device=self.device)
+            column[:-1][is_new], column[:-1][~is_new], column[-1] = added, old, padding
             columns.append(column)
-        merged._keep(*columns)
+        # Entities that are new in the vocabulary had no edges.
+        missing = len(offsets) - len(self.offsets)
+        before = torch.cat([self.offsets, self.offsets[-1:].expand(missing)])
+        merged._keep(before + offsets.to(self.device), *columns)
+        merged._earlier = self._earlier_index(facts, vocabulary)
         return merged
 
     def without(self, facts: Facts) -> "History":
@@ -340,7 +377,8 @@ class History:
         if len(facts) == 0 or self.last_time is None:
             return self
         facts = facts[(facts.time >= self.first_time) & (facts.time <= self.last_time)]
-        removed = tuple(column.to(self.device) for column in _sorted_edges(facts, self.vocabulary, self.first_time))
+        removed = _sorted_edges(facts, self.vocabulary, self.first_time)[1]
+        removed = tuple(column[:-1].to(self.device) for column in removed)
         row, position = spread(
             torch.searchsorted(self.key, removed[0]), torch.searchsorted(self.key, removed[0], right=True)
         )
@@ -350,39 +388,68 @@ class History:
         rows = torch.nonzero(kept)[:, 0]
         smaller = object.__new__(History)
         smaller.vocabulary, smaller.first_time, smaller.last_time = self.vocabulary, self.first_time, self.last_time
-        smaller._keep(*(column.index_select(0, rows) for column in (self.key, self.relation, self.object)))
+        num_kept = torch.cat([kept.new_zeros(1, dtype=torch.int64), torch.cumsum(kept, 0)])
+        rows = torch.cat([rows, rows.new_tensor([self.num_edges])])  # with the padding edge
+        columns = (column.index_select(0, rows) for column in (self.key, self.relation, self.object))
+        smaller._keep(num_kept[self.offsets], *columns)
+        smaller._earlier = self._earlier_index(facts, self.vocabulary)
         return smaller
 
-
-def _sorted_edges(facts: Facts, vocabulary: Vocabulary, first_time: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return keys, relations and objects of all directed edges, sorted by entity and time."""
-    _check(facts, vocabulary, first_time)
-    entity = _interleaved(facts.subject, facts.object)
-    key = (entity.astype(np.int64) << TIME_BITS) + np.repeat(facts.time - first_time, 2)
-    ordered, order = torch.sort(torch.from_numpy(key), stable=True)
-    relation = _interleaved(facts.relation, vocabulary.inverse(facts.relation))
-    object = _interleaved(facts.object, facts.subject)
-    return ordered, torch.from_numpy(relation)[order], torch.from_numpy(object)[order]
-
-
-def _interleaved(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
-    """Alternate the two directions of each fact, so that edges keep the order of the facts."""
-    return np.stack([forward, backward], axis=1).reshape(-1)
+    def _earlier_index(self, facts: Facts, vocabulary: Vocabulary) -> "tuple[PairIndex, Tensor] | None":
+        """Return an index that a history with other ``facts`` may update, and the entities whose edges then differ."""
+        changed = torch.from_numpy(np.union1d(facts.subject, facts.object).astype(np.int64)).to(self.device)
+        if vocabulary.num_relations != self.vocabulary.num_relations:
+            return None
+        if (index := self.__dict__.get("pair_index")) is not None:
+            return index, changed
+        if (earlier := self._earlier) is not None:
+            return earlier[0], torch.unique(torch.cat([earlier[1], changed]))
+        return None
 
 
-def _check_span(first_time: int, last_time: int) -> None:
-    if last_time - first_time > LAST_STEP:
-        raise DataError(f"a history spans at most {LAST_STEP:,} time steps; use a coarser time unit")
+def edge_columns(
+    facts: Facts, vocabulary: Vocabulary, append: Callable[[str, NDArray[Any]], None]
+) -> dict[str, int | None]:
+    """Compute the columns of a history piece by piece.
+
+    Args:
+        facts: The facts, in any order.
+        vocabulary: The vocabulary that their ids belong to.
+        append: Called with the name of a column and its next rows.
+
+    Returns:
+        The times of the first and the last fact, ``first_time`` and ``last_time``.
+
+    Raises:
+        DataError: An id is not in the vocabulary, or the facts span too many time steps.
+    """
+    first_time = int(facts.time.min()) if len(facts) else 0
+    offsets, pieces = edge_pieces(facts, vocabulary, first_time)
+    append("offsets", offsets)
+    padding = (np.array([value], dtype) for value, dtype in zip(_padding(vocabulary), DTYPES, strict=True))
+    for piece in chain(pieces, [tuple(padding)]):
+        for name, rows in zip(COLUMNS[1:], piece, strict=True):
+            append(name, rows)
+    return {"first_time": first_time, "last_time": int(facts.time.max()) if len(facts) else None}
 
 
-def _check(facts: Facts, vocabulary: Vocabulary, first_time: int) -> None:
-    if len(facts) == 0:
-        return
-    _check_span(first_time, int(facts.time.max()))
-    for column, count in (
-        (facts.subject, vocabulary.num_entities),
-        (facts.object, vocabulary.num_entities),
-        (facts.relation, vocabulary.num_relations),
-    ):
-        if int(column.min()) < 0 or int(column.max()) >= count:
-            raise DataError("facts have ids that are not in the vocabulary")
+def _sorted_edges(
+    facts: Facts, vocabulary: Vocabulary, first_time: int
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+    """Return the offsets of all entities, and keys, relations and objects of all edges and of a padding edge."""
+    offsets, pieces = edge_pieces(facts, vocabulary, first_time)
+    columns = tuple(np.empty(2 * len(facts) + 1, dtype=dtype) for dtype in DTYPES)
+    place = 0
+    for piece in pieces:
+        for column, part in zip(columns, piece, strict=True):
+            column[place : place + len(part)] = part
+        place += len(piece[0])
+    for column, padding in zip(columns, _padding(vocabulary), strict=True):
+        column[-1] = padding
+    key, relation, object = (torch.from_numpy(column) for column in columns)
+    return torch.from_numpy(offsets), (key, relation, object)
+
+
+def _padding(vocabulary: Vocabulary) -> tuple[int, int, int]:
+    """Return key, relation and object of the padding edge."""
+    return torch.iinfo(torch.int64).max, vocabulary.relation_padding, vocabulary.entity_padding

@@ -11,6 +11,9 @@ from titer.errors import DataError
 from titer.graph.count_features import features_of
 from titer.graph.decayed_counts import DecayedCounts
 from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.pair_columns import built_columns
+from titer.graph.pair_pieces import NEVER_AGAIN, sizes_of
+from titer.graph.pair_update import updated_columns
 from titer.graph.ragged import spread
 
 MAX_TRIPLES = 1 << 63
@@ -42,51 +45,70 @@ class PairIndex:
 
     Like the history, the index may contain facts of any time, and every look-up takes the time before which to search:
     ``elapsed``, the time steps since the first fact of the history.
+
+    All columns are sorted by subject first. They are computed from the edges of a few subjects at a time
+    (``pair_pieces``), so building takes little memory besides the index, and a change of some facts changes only the
+    rows of their entities (``updated``).
+
+    Attributes:
+        series: Counts of each series (s, r, o), by number of series.
+        answers: Counts of the facts of each pair (s, r), by number of pair. As every fact has both directions, they
+            are also the counts of s as an answer to the inverse of r.
+        activity: Counts of the facts of each entity.
+        by_first: All entities, in order of their first facts.
+        rank: The position of each entity in ``by_first``.
     """
 
     def __init__(self, history: History):
-        vocabulary = history.vocabulary
-        self.num_entities, self.num_relations = vocabulary.num_entities, vocabulary.num_directed_relations
-        if self.num_entities**2 * self.num_relations >= MAX_TRIPLES:
-            raise DataError(
-                f"entities x entities x relations (and their inverses) must be below {MAX_TRIPLES:.0e} to index pairs; "
-                "remove entities or relations without facts"
-            )
+        """Index a history.
+
+        Args:
+            history: The history; the index is on its device.
+        """
+        self._keep(history, {name: column.to(history.device) for name, column in built_columns(history).items()})
+
+    @classmethod
+    def of_columns(cls, history: History, columns: dict[str, Tensor]) -> "PairIndex":
+        """Return the index of a history whose columns were computed before.
+
+        Args:
+            history: The history.
+            columns: The columns of ``built_columns``, on the device of the history.
+        """
+        made = object.__new__(cls)
+        made._keep(history, columns)
+        return made
+
+    def updated(self, history: History, changed: Tensor) -> "PairIndex":
+        """Return the index of a history that has other facts of some entities, without building it from the start.
+
+        Args:
+            history: A history with the relations of this one, and its entities, perhaps with others appended.
+            changed: The entities whose edges differ, in ascending order. Shape ``(entities,)``.
+        """
+        return PairIndex.of_columns(history, updated_columns(self.columns, self.first_time, history, changed))
+
+    def _keep(self, history: History, columns: dict[str, Tensor]) -> None:
+        self.columns = columns
+        self.first_time = history.first_time
+        self.num_entities = history.vocabulary.num_entities
+        self.num_relations = history.vocabulary.num_directed_relations
+        self._inverse = history.vocabulary.inverse
+        self._never_again = NEVER_AGAIN[sizes_of(history).again_type]
         self._order_by_first_fact(history)
-        key, relation, object = history.key[:-1], history.relation[:-1].long(), history.object[:-1].long()
-        subject, elapsed = key >> TIME_BITS, key & LAST_STEP
-
-        # Series (s, o, r), sorted by subject and object.
-        series = (subject * self.num_entities + object) * self.num_relations + relation
-        kinds, series = torch.unique(series, return_inverse=True)
-        self.series_relation = kinds % self.num_relations
-        self.series_object = kinds // self.num_relations % self.num_entities
-        self.series_subject = kinds // self.num_relations // self.num_entities
-        entities = torch.arange(self.num_entities + 1, device=key.device)
-        self.first_series = torch.searchsorted(self.series_subject, entities)
-        # A repeated fact is one event: all counts here are of facts, not of rows of the data.
-        event = torch.unique((series << TIME_BITS) + elapsed)
-        series, elapsed = event >> TIME_BITS, event & LAST_STEP
-        self.series = DecayedCounts(series, elapsed)
-
-        subject, relation, object = (
-            column[series] for column in (self.series_subject, self.series_relation, self.series_object)
+        self.first_series, self.series_relation, self.series_object = (
+            columns[name] for name in ("first_series", "series_relation", "series_object")
         )
-        self.activity = DecayedCounts(object, elapsed)
-        self.answer_key, answers = torch.unique(relation * self.num_entities + object, return_inverse=True)
-        self.first_answer = torch.searchsorted(
-            self.answer_key, torch.arange(self.num_relations + 1, device=key.device) * self.num_entities
+        self.pair_key, self.by_relation = columns["pair_key"], columns["by_relation"]
+        self.series, self.answers, self.activity = (
+            DecayedCounts.of_columns(*(columns[f"{name}_{part}"] for part in ("key", "number", "counts")))
+            for name in ("series", "answers", "activity")
         )
-        self.answers = DecayedCounts(answers, elapsed)
 
-        # Facts by subject, relation and time, each with the time at which the same fact next occurs.
-        again = torch.full_like(elapsed, LAST_STEP)
-        again[:-1] = torch.where(series[1:] == series[:-1], elapsed[1:], LAST_STEP)
-        # Pairs (s, r) that occur are numbered, so that number and time fit into a key however many could occur.
-        self.pair_key, pair = torch.unique(subject * self.num_relations + relation, return_inverse=True)
-        self.by_relation, order = torch.sort((pair << TIME_BITS) + elapsed, stable=True)
-        self.event_by_relation, self.again = order, again[order]
-        self.object_by_relation = object[order]
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the index in bytes."""
+        return sum(column.element_size() * column.numel() for column in self.columns.values())
 
     def _order_by_first_fact(self, history: History) -> None:
         """Order all entities by their first fact: those with a fact before a time come first, whatever the time."""
@@ -109,7 +131,7 @@ class PairIndex:
         began = began.nonzero()[:, 0]
         row, series, event = (column.index_select(0, began) for column in (row, series, event))
         relation, object = (column.index_select(0, series) for column in (self.series_relation, self.series_object))
-        return Series(row, relation, object, event)
+        return Series(row, relation.long(), object.long(), event)
 
     def facts_between(self, subject: Tensor, object: int, elapsed: int) -> tuple[Tensor, Tensor]:
         """Return the relations and the ages of all facts from one subject to an object before a time."""
@@ -117,15 +139,17 @@ class PairIndex:
         event = series.event[series.object == object]
         group = self.series.key[event] >> TIME_BITS
         _, event = spread(torch.searchsorted(self.series.key, group << TIME_BITS), event + 1)
-        return self.series_relation[self.series.key[event] >> TIME_BITS], self.series.age_at(event, elapsed)
+        return self.series_relation[self.series.key[event] >> TIME_BITS].long(), self.series.age_at(event, elapsed)
 
     def answers_before(self, relation: Tensor, elapsed: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return all answers of each relation before a time: row of the relation, answer, event in ``answers``."""
-        row, answer = spread(self.first_answer[relation], self.first_answer[relation + 1])
-        event, began = self.answers.last(answer, elapsed)
+        first, inverse = self.columns["first_of_relation"], self._inverse(relation)
+        row, place = spread(first[inverse], first[inverse + 1])
+        pair = self.columns["pairs_by_relation"].index_select(0, place).long()
+        event, began = self.answers.last(pair, elapsed)
         began = began.nonzero()[:, 0]
-        row, answer, event = (column.index_select(0, began) for column in (row, answer, event))
-        return row, self.answer_key.index_select(0, answer) % self.num_entities, event
+        row, pair, event = (column.index_select(0, began) for column in (row, pair, event))
+        return row, self.pair_key.index_select(0, pair) // self.num_relations, event
 
     def answers_ever(self, subject: Tensor, relation: Tensor, elapsed: Tensor) -> tuple[Tensor, Tensor]:
         """Return all answers of each (subject, relation, ?) before its own time, each once: row, answer."""
@@ -140,22 +164,32 @@ class PairIndex:
         place = torch.searchsorted(self._kinds, torch.stack([pair, pair + self.num_relations]))
         row, series = spread(place[0], place[1])
         began = self.series.last(series, elapsed)[1].nonzero()[:, 0]
-        return row[began], self.series_relation[series[began]]
+        return row[began], self.series_relation[series[began]].long()
+
+    @cached_property
+    def _series_subject(self) -> Tensor:
+        """The subject of every series."""
+        return torch.repeat_interleave(self.first_series.diff())
 
     @cached_property
     def _kinds(self) -> Tensor:
         """A number for every series, in ascending order."""
-        pair = self.series_subject * self.num_entities + self.series_object
+        if self.num_entities**2 * self.num_relations >= MAX_TRIPLES:
+            raise DataError(
+                f"entities x entities x relations (and their inverses) must be below {MAX_TRIPLES:.0e} to look up the "
+                "relations of pairs; remove entities or relations without facts"
+            )
+        pair = self._series_subject * self.num_entities + self.series_object
         return pair * self.num_relations + self.series_relation
 
     @cached_property
     def _beginnings(self) -> tuple[Tensor, Tensor]:
         """The first fact of every series, sorted by subject, relation and time, and its object."""
-        group, elapsed = self.series.key >> TIME_BITS, self.series.elapsed
-        first = torch.searchsorted(group, torch.arange(len(self.series_subject), device=group.device))
-        pair = self._pair(self.series_subject, self.series_relation)
-        began, order = torch.sort((pair << TIME_BITS) + elapsed[first], stable=True)
-        return began, self.series_object[order]
+        numbers = torch.arange(len(self.series_relation), device=self.series.key.device)
+        first = torch.searchsorted(self.series.key, numbers << TIME_BITS)
+        pair = self._pair(self._series_subject, self.series_relation)
+        began, order = torch.sort((pair << TIME_BITS) + self.series.elapsed_of(first), stable=True)
+        return began, self.series_object[order].long()
 
     def _pair(self, subject: Tensor, relation: Tensor) -> Tensor:
         """Return the number of each pair (subject, relation); the number after the last if it never occurs."""
@@ -174,28 +208,17 @@ class PairIndex:
     @cached_property
     def _by_time(self) -> tuple[Tensor, np.ndarray]:
         """The objects of all facts in order of time, and on the CPU their times."""
-        when, order = torch.sort(self.series.elapsed, stable=True)
+        when, order = torch.sort(self.series.key & LAST_STEP, stable=True)
         series = self.series.key.index_select(0, order) >> TIME_BITS
         return self.series_object.index_select(0, series), when.cpu().numpy()
 
     def last_answers(self, relation: Tensor, answer: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
         """Return the last event before a time, in ``answers``, of each answer to its relation, and if there is one."""
-        if len(self.answer_key) == 0:
-            return torch.zeros_like(answer), torch.zeros_like(answer, dtype=torch.bool)
-        key = relation * self.num_entities + answer
-        place = torch.searchsorted(self.answer_key, key).clamp(max=len(self.answer_key) - 1)
-        event, began = self.answers.last(place, elapsed)
-        return event, began & (self.answer_key.index_select(0, place) == key)
+        return self.answers.last(self._pair(answer, self._inverse(relation)), elapsed)
 
     def answer_features(self, relation: Tensor, answer: Tensor, elapsed: int) -> Tensor:
         """Return the features of each entity as an answer to its relation before a time. (batch, NUM_FEATURES)"""
-        key = relation * self.num_entities + answer
-        place = torch.searchsorted(self.answer_key, key)
-        known = torch.zeros_like(key, dtype=torch.bool)
-        if len(self.answer_key):
-            known = self.answer_key[place.clamp(max=len(self.answer_key) - 1)] == key
-        # The number after the last group has no events.
-        return features_of(self.answers, torch.where(known, place, len(self.answer_key)), elapsed)[0]
+        return features_of(self.answers, self._pair(answer, self._inverse(relation)), elapsed)[0]
 
     def latest_answers(self, subject: Tensor, relation: Tensor, elapsed: int, limit: int) -> Latest:
         """Return the latest answers of each (subject, relation, ?) before a time, each once.
@@ -205,12 +228,12 @@ class PairIndex:
         group = self._pair(subject, relation) << TIME_BITS
         start, end = torch.searchsorted(self.by_relation, group), torch.searchsorted(self.by_relation, group + elapsed)
         row, place = spread(torch.maximum(start, end - 2 * limit), end)
-        last = (self.again.index_select(0, place) >= elapsed).nonzero()[:, 0]
+        last = (self.columns["again"].index_select(0, place) >= min(elapsed, self._never_again)).nonzero()[:, 0]
         row, place = row.index_select(0, last), place.index_select(0, last)
         # Those of one row are in order of time, so its latest are at its end.
         after = torch.searchsorted(row, row, right=True) - torch.arange(len(row), device=row.device)
         latest = (after <= limit).nonzero()[:, 0]
         row, place = row.index_select(0, latest), place.index_select(0, latest)
-        event = self.event_by_relation.index_select(0, place)
-        elapsed_then, number = (column.index_select(0, event) for column in (self.series.elapsed, self.series.number))
-        return Latest(row, self.object_by_relation.index_select(0, place), elapsed_then, number)
+        event = self.columns["event_by_relation"].index_select(0, place)
+        object = self.columns["object_by_relation"].index_select(0, place).long()
+        return Latest(row, object, self.series.elapsed_of(event), self.series.number.index_select(0, event))

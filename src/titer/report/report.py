@@ -12,7 +12,7 @@ from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
 from titer.files import write_text
 from titer.forecasting.picture import timeline_style
 from titer.forecasting.predictor import Predictor
-from titer.graph.history import History
+from titer.graph.stored_history import history_of
 from titer.report.questions import best_and_worst
 from titer.runs.run import Run
 from titer.toml import to_toml
@@ -32,7 +32,7 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
     """
     # The evaluation knows no added facts, so the examples do not use them either.
     model, dataset = run.load_model(device), run.dataset
-    history = History(dataset.facts, dataset.vocabulary).to(model.device)
+    history = history_of(dataset).to(model.device)
     predictor = Predictor.create(model, dataset.axis, history, dataset)
     found = evaluate(model, dataset, split)
     title = f"{run.config.model_name} on {run.dataset.name}"

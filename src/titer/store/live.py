@@ -5,6 +5,7 @@ from threading import Lock
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
+from titer.graph.stored_history import history_of
 from titer.store.facts import FactStore, StoredFact
 
 
@@ -26,7 +27,7 @@ class LiveHistory:
         self.store = store
         dataset = store.dataset
         self._lock = Lock()
-        self._history = history if history is not None else History(dataset.facts, dataset.vocabulary)
+        self._history = history if history is not None else history_of(dataset)
         self._sequence = 0
 
     def current(self) -> History:

@@ -1,0 +1,92 @@
+"""The history of a large dataset and its pair index, stored in files so that they are built only once."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from titer.data.dataset import Dataset
+from titer.data.download import cache_folder
+from titer.graph.history import COLUMNS, History, edge_columns
+from titer.graph.pair_columns import append_columns
+from titer.graph.stored_columns import Append, Stored, locked, open_columns, write_columns
+
+SWITCH = "TITER_INDEX"
+"""Environment variable: ``off`` neither reads nor writes stored indexes."""
+FOLDER = "index"
+MIN_FACTS = 1_000_000
+"""Facts from which on an index is stored; one of fewer facts is built in a few seconds."""
+MAX_BYTES_PER_FACT = 450
+"""Free space that is needed to store an index."""
+
+
+def history_of(dataset: Dataset) -> History:
+    """Return the history of all facts of a dataset.
+
+    If the dataset was opened from a folder and is large, the history and its pair index are stored: in the folder
+    ``index`` of the dataset folder, or in the cache if that cannot be written. They are memory-mapped when they are
+    used again, by this process or others. Stored files of other facts or of another version of titer, and damaged ones,
+    are replaced. The environment variable ``TITER_INDEX=off`` does without stored files.
+
+    Args:
+        dataset: The dataset.
+
+    Returns:
+        The history, on the CPU.
+    """
+    num_facts = sum(len(facts) for facts in dataset.splits.values())
+    if dataset.folder is None or num_facts < MIN_FACTS or os.environ.get(SWITCH, "").lower() == "off":
+        return History(dataset.facts, dataset.vocabulary)
+    store = _Store(dataset, num_facts)
+    found = store.columns("history", lambda append: edge_columns(dataset.facts, dataset.vocabulary, append))
+    if found is None:
+        return History(dataset.facts, dataset.vocabulary)
+    columns, values = found
+    tensors = {name: torch.from_numpy(columns[name]) for name in COLUMNS}
+    history = History.of_columns(dataset.vocabulary, (values["first_time"], values["last_time"]), tensors)
+    history.stored_pairs = store.pairs
+    return history
+
+
+class _Store:
+    """The stored columns of one dataset."""
+
+    def __init__(self, dataset: Dataset, num_facts: int):
+        assert dataset.folder is not None
+        self.checksum, self.num_facts = dataset.checksum, num_facts
+        self.folders = (dataset.folder / FOLDER, cache_folder() / FOLDER / dataset.checksum[:32])
+
+    def pairs(self, history: History) -> dict[str, Tensor] | None:
+        """Return the columns of the pair index; None if they cannot be stored."""
+
+        def make(append: Append) -> dict[str, Any]:
+            append_columns(history, append, f"indexing {self.num_facts:,} facts")
+            return {}
+
+        found = self.columns("pairs", make)
+        return None if found is None else {name: torch.from_numpy(column) for name, column in found[0].items()}
+
+    def columns(self, part: str, make: Callable[[Append], dict[str, Any]]) -> Stored | None:
+        """Open a part of the index; make it first where no folder has it."""
+        for folder in self.folders:
+            if (found := open_columns(folder / part, self.checksum)) is not None:
+                return found
+        for folder in self.folders:
+            try:
+                with locked(folder):
+                    # Another process may have made it while this one waited for the lock.
+                    if (found := open_columns(folder / part, self.checksum)) is not None:
+                        return found
+                    if shutil.disk_usage(folder).free < self.num_facts * MAX_BYTES_PER_FACT:
+                        continue
+                    print(f"indexing {self.num_facts:,} facts; the index is kept in {folder}", file=sys.stderr)
+                    write_columns(folder / part, self.checksum, make)
+                    return open_columns(folder / part, self.checksum)
+            except OSError:
+                continue
+        print(f"the index of {self.num_facts:,} facts cannot be stored, and is built in memory", file=sys.stderr)
+        return None

@@ -1,0 +1,196 @@
+"""Stored indexes: equal to built ones, replaced if they do not match, and shared by processes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import random_facts
+from titer.data.dataset import Dataset
+from titer.data.dataset_folder import open_dataset, save_dataset
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
+from titer.evaluation.task import EvaluationTask
+from titer.graph import stored_history
+from titer.graph.history import COLUMNS, History
+from titer.graph.pair_index import PairIndex
+from titer.graph.stored_columns import checksum, open_columns, write_columns
+from titer.graph.stored_history import history_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A dataset folder, large enough to store its index."""
+    monkeypatch.setattr(stored_history, "MIN_FACTS", 100)
+    monkeypatch.setenv("TITER_CACHE", str(tmp_path / "cache"))
+    save(tmp_path / "data", seed=0)
+    return tmp_path / "data"
+
+
+def save(folder: Path, seed: int) -> None:
+    facts = random_facts(seed, 600, 40, 3, 30)
+    parts = {"train": facts[:400], "valid": facts[400:500], "test": facts[500:]}
+    save_dataset(Dataset("random", Vocabulary.numbered(40, 3), TimeAxis(), **parts), folder, overwrite=True)
+
+
+def assert_right(history: History, dataset: Dataset) -> None:
+    expected = History(dataset.facts, dataset.vocabulary)
+    for name in COLUMNS:
+        assert torch.equal(getattr(history, name), getattr(expected, name)), name
+    assert (history.first_time, history.last_time) == (expected.first_time, expected.last_time)
+    assert history.max_edges == expected.max_edges
+    for name, column in PairIndex(expected).columns.items():
+        assert torch.equal(history.pair_index.columns[name], column), name
+
+
+def never(*_: object) -> None:
+    raise AssertionError("an index is built")
+
+
+def test_a_stored_index_is_used_again_and_equals_a_built_one(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+    assert capsys.readouterr().err == f"indexing 600 facts; the index is kept in {folder / 'index'}\n" * 2
+    with monkeypatch.context() as patch:
+        patch.setattr(stored_history, "write_columns", never)
+        again = history_of(open_dataset(folder))
+        assert isinstance(again.pair_index, PairIndex)
+    assert_right(again, open_dataset(folder))
+    assert capsys.readouterr().err == ""
+
+
+def test_evaluations_of_the_test_split_use_the_stored_index(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    _ = history_of(open_dataset(folder)).pair_index
+    monkeypatch.setattr(stored_history, "write_columns", never)
+    dataset = open_dataset(folder)
+    assert_right(EvaluationTask(dataset, "test").history, dataset)
+    # The validation split must not see the test split, not even in its index.
+    assert EvaluationTask(dataset, "valid").history.last_time == int(dataset.valid.time.max())
+
+
+def test_a_history_with_more_facts_does_not_use_the_stored_index(folder: Path):
+    history = history_of(open_dataset(folder))
+    more = Facts.from_rows([(0, 0, 1, 50)])
+    expected = PairIndex(History(Facts.concatenate(open_dataset(folder).facts, more), history.vocabulary))
+    for base in (history, history.without(more)):
+        for name, column in base.including(more).pair_index.columns.items():
+            assert torch.equal(column, expected.columns[name]), name
+        _ = history.pair_index
+
+
+def test_changes_in_memory_are_not_written_back(folder: Path):
+    history = history_of(open_dataset(folder))
+    history.pair_index.series.counts.zero_()
+    history.key.zero_()
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+
+
+@pytest.mark.parametrize("part", ["history", "pairs"])
+@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "manifest", "version", "no manifest"])
+def test_a_damaged_index_is_replaced(folder: Path, part: str, damage: str):
+    _ = history_of(open_dataset(folder)).pair_index
+    column = folder / "index" / part / ("key.bin" if part == "history" else "series_counts.bin")
+    manifest = column.with_name("columns.json")
+    content = bytearray(column.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 4
+        column.write_bytes(content)
+    elif damage == "truncate":
+        column.write_bytes(content[:-8])
+    elif damage == "remove":
+        column.unlink()
+    elif damage == "manifest":
+        manifest.write_text(manifest.read_text().replace('"first_time": 0', '"first_time": 1')[:-9])
+    elif damage == "version":
+        stored = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps({**stored, "format": stored["format"] + 1}))
+    else:
+        manifest.unlink()
+    assert open_columns(column.parent, open_dataset(folder).checksum) is None
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+    assert open_columns(column.parent, open_dataset(folder).checksum) is not None
+
+
+def test_an_index_of_other_facts_is_replaced(folder: Path, tmp_path: Path):
+    _ = history_of(open_dataset(folder)).pair_index
+    save(tmp_path / "other", seed=1)
+    (folder / "index").rename(tmp_path / "other" / "index")
+    assert_right(history_of(open_dataset(tmp_path / "other")), open_dataset(tmp_path / "other"))
+
+
+def test_an_index_that_cannot_be_beside_the_facts_is_in_the_cache(folder: Path, tmp_path: Path):
+    (folder / "index").write_text("a file, where a folder would have to be")
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+    assert [path.name for path in (tmp_path / "cache" / "index").iterdir()] == [open_dataset(folder).checksum[:32]]
+
+
+def test_without_space_the_index_is_built_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.setattr(stored_history, "MAX_BYTES_PER_FACT", 1 << 60)
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+    assert "cannot be stored, and is built in memory" in capsys.readouterr().err
+    assert not list((folder / "index").glob("*/columns.json"))
+
+
+@pytest.mark.parametrize("value", ["off", "OFF"])
+def test_a_variable_switches_stored_indexes_off(folder: Path, value: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TITER_INDEX", value)
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+    assert not (folder / "index").exists()
+
+
+def test_small_datasets_and_those_in_memory_store_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    dataset = open_dataset(folder)
+    copy = Dataset("copy", dataset.vocabulary, dataset.axis, dataset.train, dataset.valid, dataset.test)
+    assert_right(history_of(copy), copy)
+    monkeypatch.setattr(stored_history, "MIN_FACTS", 601)
+    assert_right(history_of(dataset), dataset)
+    assert not (folder / "index").exists()
+
+
+USE = """
+import sys
+from titer.data.dataset_folder import open_dataset
+from titer.graph import stored_history
+from pathlib import Path
+stored_history.MIN_FACTS = 100
+history = stored_history.history_of(open_dataset(Path(sys.argv[1])))
+print(int(history.key.sum()), float(history.pair_index.series.counts.sum()))
+"""
+
+
+@pytest.mark.slow
+def test_of_several_processes_one_builds_the_index(folder: Path):
+    command = [sys.executable, "-c", USE, str(folder)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    results = [process.communicate(timeout=120) for process in running]
+    assert all(process.returncode == 0 for process in running)
+    assert len({printed for printed, _ in results}) == 1
+    assert sum(messages.count("indexing 600 facts") for _, messages in results) == 2  # the history and the pairs
+
+
+@pytest.mark.parametrize("fails", [OSError("disk full"), KeyboardInterrupt()])
+def test_an_interrupted_index_leaves_no_files(tmp_path: Path, fails: BaseException):
+    def make(append):
+        append("key", np.arange(5))
+        raise fails
+
+    with pytest.raises(type(fails)):
+        write_columns(tmp_path / "part", "source", make)
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.binary(max_size=40), st.data())
+def test_a_checksum_changes_with_any_byte_and_with_the_length(content: bytes, data: st.DataObject):
+    column = np.frombuffer(content, dtype=np.uint8)
+    assert checksum(column) != checksum(np.append(column, np.uint8(0)))
+    if content:
+        place, bit = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(0, 7))
+        changed = column.copy()
+        changed[place] ^= 1 << bit
+        assert checksum(changed) != checksum(column)
