@@ -10,38 +10,40 @@ is trained and not kept. ``--time`` measures how long a forecast of all facts an
 
 import argparse
 import json
-import platform
 import shlex
-import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from titer import Run, __version__
+from titer import Run
 from titer.events.config import EventConfig
 from titer.events.evaluate import EventEvaluation, evaluate_events
 from titer.events.model import EventModel
 from titer.graph.history import History
 from titer.models.base import Model
 from titer.runs.events import event_model, record_events
+from titer.runs.provenance import provenance
 
 SHOWN = ("average_precision", "precision_at_n", "brier_skill", "log_score", "expected_per_event")
 
 
-def provenance(run: Run, seed: int) -> dict[str, Any]:
-    """Return what made the numbers: command, commit, data, seed, hardware."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{platform.machine()} CPU"
+def described(run: Run, model: Model, split: str, seed: int) -> dict[str, Any]:
+    """Return what made the numbers: the same fields as in ``benchmarks/results``."""
+    data = run.dataset
+    sizes = {name: len(facts) for name, facts in data.splits.items()}
     return {
-        "command": shlex.join(["python", *sys.argv]),
-        "commit": commit.stdout.strip() or None,
+        "label": f"{run.config.model_name}/{data.name.lower()}",
+        "model": run.config.model_name,
+        "dataset": {"name": data.name, "checksum": data.checksum, "entities": data.vocabulary.num_entities, **sizes},
+        "split": split,
         "seed": seed,
-        "hardware": device,
-        "titer": __version__,
         "config": run.config.to_dict(),
+        "command": shlex.join(["python", *sys.argv]),
+        **provenance(model.device),
     }
 
 
@@ -97,7 +99,12 @@ def main() -> None:
         events = event_model(run, model)
     fitted = round(time.perf_counter() - started, 2)
     print(f"{run.path.name} {' '.join(arguments.set)}: event model ready after {fitted} s")
-    result: dict[str, Any] = {**provenance(run, events.config.seed), "fit_seconds": fitted, "evaluations": []}
+    result: dict[str, Any] = {
+        **described(run, model, arguments.split, events.config.seed),
+        "event_config": asdict(events.config),
+        "fit_seconds": fitted,
+        "evaluations": [],
+    }
     for horizon in [] if arguments.time else arguments.horizon:
         found = evaluate_events(events, model, run.dataset, arguments.split, horizon, waiting=horizon == 1, quiet=True)
         show(found)
@@ -106,6 +113,9 @@ def main() -> None:
             record_events(run, found)
     if arguments.time:
         result["forecast_seconds"] = measure_time(events, model, run)
+    if model.device.type == "cuda":
+        result["gpu_gigabytes"] = round(torch.cuda.max_memory_reserved(model.device) / 2**30, 3)
+        print(f"at most {result['gpu_gigabytes']} GiB of GPU memory")
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
         name = f"{run.config.model_name}-{run.dataset.name.lower()}-{'time' if arguments.time else arguments.split}"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rendering.blocks import with_blocks
 from rendering.conventions import PICTURE
+from rendering.events import event_pictures
 from rendering.files import BENCHMARKS, Measurements
 from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 
@@ -27,6 +28,7 @@ def rendered(measured: Measurements) -> dict[Path, str]:
     pages[BENCHMARKS / "time_encoding.svg"] = time_picture(measured)
     if measured.other_questions:
         pages[ROOT / "docs" / PICTURE] = other_questions_picture(measured)
+    pages |= {ROOT / "docs" / path: picture for path, picture in event_pictures(measured).items()}
     return pages
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from rendering.case_study import case_table
 from rendering.comparison import best_cells, best_published, other_systems_table, second_icews14_table
 from rendering.conventions import other_questions_table, published_convention_table
+from rendering.events import EVENT_BLOCKS
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, figure, metrics_of, percent, table
 from rendering.models import (
@@ -192,6 +193,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "best published": best_published,
     "second ICEWS14": second_icews14_table,
     "other questions": other_questions_table,
+    **EVENT_BLOCKS,
     "path mixture": partial(small_table, labels=MIXTURE),
     "path mixture, unseen": partial(small_table, labels=MIXTURE, group="unseen"),
     "calibration, all models": calibration_table,

@@ -32,6 +32,8 @@ class Measurements:
     """The queries of the paper's case study, from ``case_study.json``; empty if they were not explained yet."""
     notes: dict[str, Row] = field(default_factory=dict)
     """Figures without a result file, with their sources, from ``notes/``."""
+    events: list[Row] = field(default_factory=list)
+    """Evaluations of event forecasts, one file for each run and split, from ``events/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -45,6 +47,7 @@ class Measurements:
             _results(folder / "other_questions"),
             _all(folder).get("case_study", {}),
             _all(folder / "notes"),
+            list(_all(folder / "events").values()),
         )
 
     def of(self, label: str) -> list[Row]:

@@ -13,8 +13,9 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.events.counts import NEVER, GroupedCounts
-from titer.events.index import EventIndex, Triples
+from titer.events.index import EventIndex
 from titer.events.rows import sample_rows
+from titer.events.triples import Triples
 from titer.graph.decayed_counts import HORIZONS
 from titer.graph.history import History
 

@@ -14,7 +14,8 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import RunError
 from titer.events.config import EventConfig
 from titer.events.evaluate import evaluate_events
-from titer.events.model import EventList, EventModel
+from titer.events.event_list import EventList
+from titer.events.model import EventModel
 from titer.events.storage import load_events, save_events
 from titer.graph.history import History
 from titer.models.base import Model

@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.event_questions import (
-    ExplainOption,
-    FileOption,
-    FromOption,
-    OutOption,
-    ReasonsOption,
-    WithinOption,
-    answer,
-)
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.event_questions import EventOptions, WithinOption, answer, prepare_events, with_event_options
+from titer.cli.options import RunArgument
 from titer.cli.screen import say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -32,13 +24,14 @@ EXAMPLES = (
 HEADER = ["", "AP", "P@n", "R@100", "R@1000", "Brier skill", "log score", "sum/events", "worst bin", "AP new"]
 
 
+@with_event_options
 def events(
     run: RunArgument,
+    options: EventOptions,
     subject: Annotated[str | None, typer.Option(help="Only events with this subject.")] = None,
     relation: Annotated[str | None, typer.Option(help="Only events with this relation.")] = None,
     object: Annotated[str | None, typer.Option(help="Only events with this object.")] = None,
     entity: Annotated[str | None, typer.Option(help="Only events with this subject or object.")] = None,
-    start: FromOption = None,
     within: WithinOption = "1",
     top: Annotated[int, typer.Option(min=1, help="Number of events.")] = 50,
     sort: Annotated[
@@ -47,21 +40,12 @@ def events(
     kind: Annotated[
         str | None, typer.Option(help="Only one kind of event: repeats, continues, begins, ends or new.")
     ] = None,
-    explain: ExplainOption = False,
-    reasons: ReasonsOption = 3,
-    file: FileOption = None,
-    out: OutOption = None,
-    overwrite: OverwriteOption = False,
-    store: StoreOption = None,
-    device: DeviceOption = "auto",
-    json: JsonOption = False,
 ) -> None:
     """List the most likely events of the next time steps.
 
     Each event has the probability that it happens in the window, and its usual rate. Only facts before the first step
     of the window are used. Any unambiguous prefix of a name is accepted, in any case.
     """
-    from titer.forecasting.question import Question
 
     def ask(forecaster: "Forecaster", question: "Question") -> "EventForecast":
         return forecaster.events(
@@ -74,21 +58,23 @@ def events(
             top=top,
             sort=sort,
             kind=kind,
-            explain=reasons if explain else 0,
+            explain=options.evidence,
         )
 
-    one = Question(subject, relation or "", object, start)
-    answer(ask, one, run, store, device, file=file, out=out, overwrite=overwrite, json=json, may_be_empty=True)
+    answer(ask, run, (subject, relation, object), options, complete=False)
 
 
 def evaluate_events(run: Path, split: str, horizon: int, device: str, *, json: bool) -> None:
     """Evaluate the event forecasts of a run, record the result and print it."""
     from titer.events.evaluate import evaluate_events as evaluate
+    from titer.forecasting.forecaster import Forecaster
     from titer.runs.events import event_model, record_events
     from titer.runs.run import Run
 
     opened = Run(run)
-    model = opened.load_model(device)
+    forecaster = Forecaster.load(opened.path, device)
+    prepare_events(forecaster)
+    model = forecaster.model
     found = evaluate(event_model(opened, model), model, opened.dataset, split, horizon)
     recorded = record_events(opened, found)
     if json:

@@ -1,19 +1,17 @@
 """The command ``titer likely``."""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from titer.cli.event_questions import (
-    ExplainOption,
-    FileOption,
-    FromOption,
-    OutOption,
-    ReasonsOption,
+    EventOptions,
+    ObjectArgument,
+    RelationArgument,
+    SubjectArgument,
     WithinOption,
     answer,
+    with_event_options,
 )
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.options import RunArgument
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
@@ -27,34 +25,25 @@ EXAMPLES = (
 )
 
 
+@with_event_options
 def likely(
     run: RunArgument,
-    subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="Name of the subject.")] = None,
-    relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="Name of the relation.")] = None,
-    object: Annotated[str | None, typer.Argument(metavar="OBJECT", help="Name of the object.")] = None,
+    options: EventOptions,
+    subject: SubjectArgument = None,
+    relation: RelationArgument = None,
+    object: ObjectArgument = None,
     within: WithinOption = "1",
-    start: FromOption = None,
-    explain: ExplainOption = False,
-    reasons: ReasonsOption = 3,
-    file: FileOption = None,
-    out: OutOption = None,
-    overwrite: OverwriteOption = False,
-    store: StoreOption = None,
-    device: DeviceOption = "auto",
-    json: JsonOption = False,
 ) -> None:
     """Say how likely an event is to happen within a window of time steps.
 
     Only facts before the first step of the window are used. Any unambiguous prefix of a name is accepted, in any case.
     """
-    from titer.forecasting.question import Question
 
     def ask(forecaster: "Forecaster", question: "Question") -> "Likelihood":
         names = three_names(question)
-        return forecaster.likely(*names, within, start=question.at, explain=reasons if explain else 0)
+        return forecaster.likely(*names, within, start=question.at, explain=options.evidence)
 
-    one = Question(subject, relation or "", object, start)
-    answer(ask, one, run, store, device, file=file, out=out, overwrite=overwrite, json=json)
+    answer(ask, run, (subject, relation, object), options)
 
 
 def three_names(question: "Question") -> tuple[str, str, str]:

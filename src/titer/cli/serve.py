@@ -33,7 +33,10 @@ def serve(
     """
     from titer.service.server import run_server
     from titer.service.settings import LOOPBACK
+    from titer.training.layout import EVENTS
 
     if token is None and host not in LOOPBACK:
         note(f"warning: every client that can reach {host} can send questions; set --token to require a token")
+    if not (run / EVENTS).is_file():
+        note("training the event model, once for this run, before the service starts")
     run_server(run, host=host, port=port, store=store, token=token, device=device)

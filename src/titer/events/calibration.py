@@ -25,11 +25,13 @@ class Calibration(nn.Module):
 
     A fact that occurred before has the intensity λ of the network, and two more estimates through the model: the
     intensity of its subject and relation times P(object), and that of its object and relation times P(subject). Their
-    logarithms are combined linearly. A fact that never occurred has only the latter two. A piecewise linear map of the
+    logarithms are combined linearly. So are those of a fact that never occurred, if its entities had other facts with
+    each other; any other fact that never occurred has only the latter two. A piecewise linear map of the
     result calibrates it, and another one the logarithm of the summed intensity of a window.
     """
 
     repeated: Tensor  # (horizons, NUM_REPEATED)
+    paired: Tensor  # (horizons, NUM_REPEATED)
     new: Tensor  # (horizons, NUM_NEW)
     step: Tensor  # (horizons, NUM_MAP)
     window: Tensor  # (horizons, NUM_MAP)
@@ -39,6 +41,7 @@ class Calibration(nn.Module):
         super().__init__()
         number = len(HORIZONS)
         self.register_buffer("repeated", default_repeated().repeat(number, 1))
+        self.register_buffer("paired", default_repeated().repeat(number, 1))
         self.register_buffer("new", default_new().repeat(number, 1))
         self.register_buffer("step", default_map().repeat(number, 1))
         self.register_buffer("window", default_map().repeat(number, 1))
@@ -90,9 +93,9 @@ def map_inputs(log_intensity: Tensor) -> Tensor:
     return torch.stack([torch.ones_like(log_intensity), log_intensity, *above], dim=1)
 
 
-def fit_map(log_intensity: Tensor, happened: Tensor) -> Tensor:
+def fit_map(log_intensity: Tensor, happened: Tensor, weight: Tensor | None = None) -> Tensor:
     """Return the increasing map that makes what happened most likely."""
-    found = fit_linear(map_inputs(log_intensity), happened, default_map())
+    found = fit_linear(map_inputs(log_intensity), happened, default_map(), weight)
     slope = 0.0
     for place in range(1, NUM_MAP):
         found[place] = max(float(found[place]), MIN_SLOPE - slope)

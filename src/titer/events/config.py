@@ -9,10 +9,12 @@ class EventConfig:
 
     seed: int = 0
     """Seed of everything random."""
-    num_rows: int = 300_000
+    num_rows: int = 800_000
     """Maximum number of training examples."""
-    rows_per_fact: int = 20
-    """Training examples for each fact of the training split, if these are fewer."""
+    min_rows: int = 40_000
+    """Minimum number of training examples to draw."""
+    rows_per_fact: int = 4
+    """Training examples for each fact of the training split, between these limits."""
     epochs: int = 4
     """Minimum number of passes over the examples."""
     min_batches: int = 600
@@ -27,5 +29,11 @@ class EventConfig:
     """Directed pairs (entity, relation) per forecast whose answers the model scores."""
     new_per_query: int = 20
     """Facts that never occurred before, kept for each of these pairs."""
+    new_relations: int = 20_000
+    """New relations between entities with other facts, per forecast."""
+    new_steps: int = 100
+    """Training steps at which examples of these are drawn."""
+    new_examples: int = 300
+    """Examples of these per step, beside those that happen."""
     calibration_steps: int = 26
     """Validation steps from which forecasts are made to fit the calibration."""

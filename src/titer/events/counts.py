@@ -11,6 +11,10 @@ from titer.graph.decayed_counts import HORIZONS, DecayedCounts, decay
 NUM_RATES = len(HORIZONS) + 1
 """Rates of a group: one for each horizon of the decay, and that over all time."""
 NUM_FEATURES = NUM_RATES + 3
+MEAN_RATE = NUM_RATES
+"""Column of the logarithm of the mean rate among the features of a group."""
+SCALE = 3.0
+"""Divisor of logarithms, which brings the features to a similar scale."""
 NEVER = 1000
 """Age, in time steps, of the last fact of a group without facts."""
 MIN_RATE = 1e-3
@@ -56,7 +60,7 @@ class GroupState:
             torch.log1p(self.number)[:, None],
             torch.log(self.age.clamp(min=1).float())[:, None],
         ]
-        return torch.cat(columns, dim=1) / 3
+        return torch.cat(columns, dim=1) / SCALE
 
 
 class GroupedCounts:
@@ -98,6 +102,21 @@ class GroupedCounts:
             event,
             exists,
         )
+
+    def state_at(self, elapsed: int) -> GroupState:
+        """Return the state of all groups before one time, and last that of a group without facts."""
+        group = torch.arange(len(self.keys) + 1, device=self.keys.device)
+        return self.state(group, torch.full_like(group, elapsed))
+
+    def decayed_at(self, elapsed: int, horizon: int) -> Tensor:
+        """Return the counts of all groups before one time at one horizon, and last 0 for a group without facts."""
+        group = torch.arange(len(self.keys) + 1, device=self.keys.device)
+        if len(self.keys) == 0:
+            return torch.zeros(1, device=group.device)
+        event, exists = self.counts.last(group, elapsed)
+        age = (elapsed - self.counts.elapsed[event]).clamp(min=1)
+        decayed = self.counts.counts[event, horizon] * torch.exp(-(age - 1) / HORIZONS[horizon])
+        return torch.where(exists, decayed, 0.0)
 
     def state_of(self, key: Tensor, elapsed: Tensor) -> GroupState:
         """Return the state of the groups of some keys, each before its own time."""

@@ -7,34 +7,44 @@ import torch
 from torch import Tensor, nn
 
 from titer.events.config import EventConfig
+from titer.events.counts import MEAN_RATE, SCALE
 from titer.events.index import EventIndex
 from titer.events.network import IntensityNetwork, negative_log_likelihood
 from titer.events.novelty import Novelty, NoveltyNetwork
-from titer.events.rows import inputs_of, sample_rows
+from titer.events.pairings import Pairings
+from titer.events.rows import Rows, inputs_of, sample_new_rows, sample_rows
 
 FIRST_WEIGHT = 0.5
 """Weight of the likelihood of first occurrences beside that of any occurrence."""
 
+WARM_UP = 0.2
+"""Share of the optimisation steps in which the learning rate rises."""
+FOCUS = 0.05
+"""Rate of a fact that counts half: below it, examples count the less the rarer they are."""
 MAX_PASSES = 20
 """Maximum number of passes over few examples."""
 
 
 def fit_intensity(index: EventIndex, end: int, config: EventConfig, network: IntensityNetwork) -> None:
     """Train the intensity of facts that occurred before, on steps before ``end``."""
-    rows = sample_rows(index, end, _num_rows(index, config), torch.Generator().manual_seed(config.seed))
+    generator = torch.Generator().manual_seed(config.seed)
+    repeated = sample_rows(index, end, _num_rows(index, config), generator)
+    rows = Rows.concatenate(repeated, sample_new_rows(Pairings(index), end, config, generator))
     if len(rows) == 0:
         return
     features, bag, targets = inputs_of(index, rows)
     network.normalise(features)
-    relation = index.triples.relation[rows.triple]
-    scale = len(rows) / float(rows.weight[rows.happened].sum().clamp(min=1))
+    relation = rows.triples.relation
+    focus = torch.where(torch.arange(len(rows), device=relation.device) < len(repeated), _focus(features), 1.0)
+    weight = rows.weight * focus
+    scale = len(rows) / float(weight[rows.happened].sum().clamp(min=1))
 
     def loss(batch: Tensor) -> Tensor:
-        code = network.encode(features[batch], relation[batch], bag[batch])
+        code = network.encode(features[batch], relation[batch], network.pool(bag[batch]))
         found = network(code, relation[batch], targets[batch])
         errors = negative_log_likelihood(found, rows.happened[batch][:, None])  # (batch, 2)
         first = FIRST_WEIGHT * rows.is_first[batch]
-        return ((errors[:, 0] + first * errors[:, 1]) * rows.weight[batch]).mean() * scale
+        return ((errors[:, 0] + first * errors[:, 1]) * weight[batch]).mean() * scale
 
     _optimise(network, len(rows), loss, config)
 
@@ -69,29 +79,39 @@ def fit_novelty(novelty: Novelty, end: int, config: EventConfig, network: Novelt
 
 
 def _num_rows(index: EventIndex, config: EventConfig) -> int:
-    return min(config.num_rows, config.rows_per_fact * len(index.fact_triple))
+    wanted = max(config.rows_per_fact * len(index.fact_triple), config.min_rows)
+    return min(wanted, config.num_rows)
+
+
+def _focus(features: Tensor) -> Tensor:
+    """Return how much examples count: those that hardly ever happen are many, and alike. (rows,)"""
+    rate = torch.exp(features[:, MEAN_RATE] * SCALE)
+    return rate / (rate + FOCUS)
 
 
 def _optimise(network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor], config: EventConfig) -> None:
-    """Minimise a loss over batches of rows with Adam and one cycle of the learning rate."""
+    """Minimise a loss over batches of rows with Adam; the learning rate rises, then falls to 0."""
     # Few examples in smaller batches: as many steps in less time.
-    size = min(config.batch_size, max(num_rows // 300, 256), num_rows)
+    size = min(config.batch_size, max(num_rows // 150, 256), num_rows)
     per_epoch = math.ceil(num_rows / size)
     epochs = max(config.epochs, math.ceil(min(config.min_batches, MAX_PASSES * per_epoch) / per_epoch))
-    batches = epochs * per_epoch
-    optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, config.learning_rate, total_steps=batches + 1, pct_start=0.2
-    )
+    optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01, fused=True)
     generator = torch.Generator().manual_seed(config.seed)
     device = next(network.parameters()).device
     network.train()
+    done, total = 0, epochs * per_epoch
     for _ in range(epochs):
         for batch in torch.randperm(num_rows, generator=generator).to(device).split(size):
+            optimiser.param_groups[0]["lr"] = config.learning_rate * _schedule(done / total)
             optimiser.zero_grad()
-            value = loss(batch)
-            value.backward()
+            loss(batch).backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimiser.step()
-            schedule.step()
+            done += 1
     network.eval()
+
+
+def _schedule(progress: float) -> float:
+    """Return the factor of the learning rate: up to 1 in the first fifth, then down to 0 along a cosine."""
+    rising = 0.04 + 0.96 * progress / WARM_UP
+    return min(rising, 0.5 + 0.5 * math.cos(math.pi * max(progress - WARM_UP, 0) / (1 - WARM_UP)))

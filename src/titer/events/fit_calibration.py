@@ -1,5 +1,6 @@
 """Choose the calibration of event forecasts on the validation split."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ from titer.events.calibration import (
     new_inputs,
     repeated_inputs,
 )
-from titer.events.index import EventIndex, Triples
-from titer.events.origin import Origin, is_forward, log_intensities
+from titer.events.estimates import Estimates
+from titer.events.index import EventIndex
+from titer.events.new_facts import new_intensities
+from titer.events.origin import Origin, is_forward
+from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
 
@@ -26,41 +30,59 @@ if TYPE_CHECKING:
 
 MIN_ORIGINS = 5
 """Forecasts that a horizon is fitted on at least, if there are as many steps."""
-MAX_WINDOWS = 6
-"""Windows that the map of windows is fitted on."""
+MAX_WINDOWS = 9
+"""Windows of each length that the map of windows is fitted on."""
+SURE = 0.01
+"""Facts that are at least this likely are all used; of the others that do not happen, a part that grows with it."""
+MIN_CHANCE = 0.05
 
 
 def fit_calibration(events: "EventModel", model: Model, history: History, steps: range) -> None:
     """Fit the calibration at each horizon, on forecasts of validation steps."""
-    index = events.indexed(history).index
-    calibration = events.calibration
+    index, calibration = events.indexed(history).index, events.calibration
     collected = {ahead: _Collected() for ahead in HORIZONS}
-    for origin, horizons in sorted(_origins(steps, index.first_time + 1, events.config.calibration_steps).items()):
-        prepared = events.origin(model, history, origin)
+    windows: dict[int, list[_Window]] = {length: [] for length in HORIZONS[1:]}
+    spread = _evenly(steps, events.config.calibration_steps)
+    begins = {
+        length: set(_evenly([step for step in spread if step + length - 1 <= steps[-1]], MAX_WINDOWS))
+        for length in windows
+    }
+    origins = _origins(steps, spread, index.first_time + 1)
+    generator = torch.Generator().manual_seed(events.config.seed)
+    for step, horizons in sorted(origins.items()):
+        origin = events.origin(model, history, step)
         for ahead in horizons:
-            collected[ahead].add(events, index, prepared, ahead)
+            collected[ahead].add(events, index, origin, ahead, generator)
+        for length, chosen in begins.items():
+            if step in chosen:
+                windows[length].append(_window(events, index, origin, length, generator))
     for place, ahead in enumerate(HORIZONS):
         if collected[ahead].repeated:
             collected[ahead].fit(calibration, place)
         elif place:  # as good as the horizon before
-            for values in (calibration.repeated, calibration.step, calibration.new, calibration.unlisted):
+            for values in (
+                calibration.repeated,
+                calibration.step,
+                calibration.paired,
+                calibration.new,
+                calibration.unlisted,
+            ):
                 values[place] = values[place - 1]
     for place, length in enumerate(HORIZONS[1:], start=1):
-        begins = _evenly(steps[: max(len(steps) - length + 1, 0)], MAX_WINDOWS)
-        if len(begins) >= 2:
-            _fit_window(events, model, history, index, begins, place, length)
+        if len(windows[length]) >= 2:
+            _fit_windows(events, windows[length], place)
         else:
             calibration.window[place] = calibration.window[place - 1]
 
 
-def _origins(steps: range, first: int, number: int) -> dict[int, list[int]]:
+def _origins(steps: range, spread: Sequence[int], first: int) -> dict[int, list[int]]:
     """Return the first steps of forecasts, each with the steps ahead at which a validation step follows.
 
     An origin serves all horizons that end within the validation split. Where too few do, others begin before it.
     """
     origins: dict[int, list[int]] = {}
     for ahead in HORIZONS:
-        chosen = [step for step in _evenly(steps, number) if step + ahead - 1 <= steps[-1]]
+        chosen = [step for step in spread if step + ahead - 1 <= steps[-1]]
         if len(chosen) < MIN_ORIGINS:
             chosen = [step - ahead + 1 for step in _evenly(steps, MIN_ORIGINS)]
         for origin in chosen:
@@ -71,34 +93,47 @@ def _origins(steps: range, first: int, number: int) -> dict[int, list[int]]:
 
 @dataclass
 class _Collected:
-    """What the combination at one horizon is fitted on."""
+    """What the combination at one horizon is fitted on: inputs, what happened, and the weights of rows."""
 
-    repeated: list[tuple[Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor]])
-    new: list[tuple[Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor]])
+    repeated: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor, Tensor]])
+    paired: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor, Tensor]])
+    new: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list[tuple[Tensor, Tensor, Tensor]])
     expected_new: float = 0.0
     happened_new: int = 0
 
     @torch.inference_mode()
-    def add(self, events: "EventModel", index: EventIndex, origin: Origin, ahead: int) -> None:
+    def add(
+        self, events: "EventModel", index: EventIndex, origin: Origin, ahead: int, generator: torch.Generator
+    ) -> None:
         """Add the forecasts from one origin."""
         target = origin.elapsed + ahead - 1
-        estimates = origin.estimates
-        networks = events.intensity_networks
-        base = log_intensities(networks, index, origin.repeated, origin.codes, origin.fact, origin.elapsed, ahead)
-        inputs = repeated_inputs(base[:, 0], estimates.forward, estimates.backward, estimates.known)
-        self.repeated.append((inputs, _happens(index, origin.repeated, target)))
-        estimates = origin.new_estimates
-        inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
-        self.new.append((inputs, _happens(index, origin.new, target)))
+        happens = _happens(index, origin.repeated, target)
+        rows, weight = _thinned(origin, happens, 1, generator)
+        estimates = origin.estimates[rows]
+        base = events.uncalibrated(origin, rows, ahead, ahead)[0][:, 0]
+        inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
+        self.repeated.append((inputs, happens[rows], weight))
+        happens = _happens(index, origin.new.triples, target)
+        for paired, parts in ((True, self.paired), (False, self.new)):
+            rows = (origin.new.paired == paired).nonzero()[:, 0]
+            new = origin.new[rows]
+            known = new.estimates.forward, new.estimates.backward, new.estimates.known
+            if paired:
+                base = new_intensities(events.intensity_networks, index, new, origin.elapsed, ahead)[:, 0]
+                inputs = repeated_inputs(base, *known)
+            else:
+                inputs = new_inputs(*known)
+            parts.append((inputs, happens[rows], torch.ones_like(new.estimates.forward)))
         self.expected_new += float(origin.novelty[is_forward(index, origin)].sum())
         self.happened_new += int((index.began[index.facts_at(target)] >= origin.elapsed).sum())
 
     def fit(self, calibration: Calibration, place: int) -> None:
         """Fit the combination."""
-        inputs, happened = _joined(self.repeated)
-        calibration.repeated[place] = found = fit_linear(inputs, happened, default_repeated())
-        calibration.step[place] = fit_map(inputs @ found, happened)
-        calibration.new[place] = fit_linear(*_joined(self.new), default_new())
+        inputs, happened, weight = _joined(self.repeated)
+        calibration.repeated[place] = found = fit_linear(inputs, happened, default_repeated(), weight)
+        calibration.step[place] = fit_map(inputs @ found, happened, weight)
+        calibration.paired[place] = fit_linear(*_joined(self.paired)[:2], default_repeated())
+        calibration.new[place] = fit_linear(*_joined(self.new)[:2], default_new())
         calibration.unlisted[place] = self.happened_new / self.expected_new if self.expected_new else 1.0
 
 
@@ -106,28 +141,52 @@ def _happens(index: EventIndex, triples: Triples, target: int) -> Tensor:
     return index.occurs(index.find(triples), torch.full_like(triples.subject, target))
 
 
-def _fit_window(
-    events: "EventModel", model: Model, history: History, index: EventIndex, begins: list[int], place: int, length: int
-) -> None:
+def _thinned(origin: Origin, happens: Tensor, steps: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Return rows that are enough to fit on, and the weights that make up for those left out."""
+    chance = (torch.exp(origin.log_intensity) * steps / SURE).clamp(MIN_CHANCE, 1.0)
+    chance = torch.where(happens, 1.0, chance)
+    rows = (torch.rand(len(chance), generator=generator).to(chance.device) < chance).nonzero()[:, 0]
+    return rows, 1 / chance[rows]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Facts in a window: log intensities of each step, estimates, what happened, and the weights of rows."""
+
+    found: list[Tensor]
+    estimates: Estimates
+    happened: Tensor
+    weight: Tensor
+
+
+@torch.inference_mode()
+def _window(
+    events: "EventModel", index: EventIndex, origin: Origin, length: int, generator: torch.Generator
+) -> _Window:
+    elapsed = torch.full_like(origin.table.place, origin.elapsed)
+    happened = index.next(origin.table.place, elapsed) < origin.elapsed + length
+    rows, weight = _thinned(origin, happened, length, generator)
+    return _Window(events.uncalibrated(origin, rows, 1, length), origin.estimates[rows], happened[rows], weight)
+
+
+def _fit_windows(events: "EventModel", windows: list[_Window], place: int) -> None:
     """Fit the map of the summed intensity of a window."""
-    parts = list[tuple[Tensor, Tensor]]()
-    for step in begins:
-        origin = events.origin(model, history, step)
-        with torch.inference_mode():
-            rows = torch.arange(len(origin.repeated), device=origin.pair.device)
-            summed = -torch.log1p(-events.curves(index, origin, rows, 1, length)[1][-1].clamp(max=1 - 1e-7))
-            elapsed = torch.full_like(rows, origin.elapsed)
-            happened = index.next(index.find(origin.repeated), elapsed) < origin.elapsed + length
-            parts.append((torch.log(summed + 1e-12), happened))
-    events.calibration.window[place] = fit_map(*_joined(parts))
+
+    def parts() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        for one in windows:
+            by = events.calibrated(one.found, one.estimates, 1)[1][-1]
+            summed = -torch.log1p(-by.clamp(max=1 - 1e-7))
+            yield torch.log(summed + 1e-12), one.happened, one.weight
+
+    events.calibration.window[place] = fit_map(*_joined(list(parts())))
 
 
-def _joined(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    inputs, happened = zip(*parts, strict=True)
-    return torch.cat(inputs).clone(), torch.cat(happened).clone()
+def _joined(parts: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    inputs, happened, weight = zip(*parts, strict=True)
+    return torch.cat(inputs).clone(), torch.cat(happened).clone(), torch.cat(weight).clone()
 
 
-def _evenly(steps: range, number: int) -> list[int]:
+def _evenly(steps: Sequence[int], number: int) -> list[int]:
     """Return at most ``number`` steps, evenly spread."""
     if len(steps) <= number:
         return list(steps)

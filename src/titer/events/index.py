@@ -4,7 +4,6 @@ Every look-up takes the time before which to search: ``elapsed``, the time steps
 Facts at or after that time have no influence on what it returns.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -12,54 +11,18 @@ from torch import Tensor
 
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.events.counts import NUM_FEATURES, GroupedCounts, GroupState, log_horizon
+from titer.events.triples import BAG_HORIZONS, Bag, Triples
 from titer.graph.decayed_counts import HORIZONS
 from titer.graph.history import LAST_STEP, TIME_BITS, History
 from titer.graph.ragged import spread
 
 PERIODS = {TimeUnit.HOUR: 24, TimeUnit.DAY: 7, TimeUnit.WEEK: 52, TimeUnit.MONTH: 12}
 """Steps after which the calendar repeats: hours of a day, days of a week, weeks and months of a year."""
-BAG_HORIZONS = (1, 2, 3, 5)
-"""Which decays of ``HORIZONS`` the counts of a pair by relation have."""
 MAX_AHEAD = 30
 """The largest number of steps ahead that the network distinguishes."""
 LONG, LONGER = HORIZONS.index(30.0), HORIZONS.index(100.0)
 SCALE = 4.0
 """Factor of a decayed count before log1p, so that one recent fact is not nearly zero."""
-
-
-@dataclass(frozen=True)
-class Triples:
-    """Facts without a time, as columns of ids: relations are those of the data, never inverse."""
-
-    subject: Tensor  # (triples,)
-    relation: Tensor  # (triples,)
-    object: Tensor  # (triples,)
-
-    def __len__(self) -> int:
-        return len(self.subject)
-
-    def __getitem__(self, rows: Tensor | slice) -> "Triples":
-        return Triples(self.subject[rows], self.relation[rows], self.object[rows])
-
-    @classmethod
-    def concatenate(cls, *parts: "Triples") -> "Triples":
-        """Return triples joined in order."""
-        return cls(*(torch.cat([getattr(p, name) for p in parts]) for name in ("subject", "relation", "object")))
-
-
-@dataclass(frozen=True)
-class Bag:
-    """The earlier facts between subject and object by directed relation, concatenated for many triples."""
-
-    offset: Tensor  # (triples + 1,) first entry of each triple
-    relation: Tensor  # (entries,) directed
-    weight: Tensor  # (entries, len(BAG_HORIZONS))
-
-    def __getitem__(self, rows: Tensor) -> "Bag":
-        start, end = self.offset[rows], self.offset[rows + 1]
-        _, place = spread(start, end)
-        offset = torch.cat([start.new_zeros(1), torch.cumsum(end - start, 0)])
-        return Bag(offset, self.relation[place], self.weight[place])
 
 
 class EventIndex:
@@ -77,11 +40,7 @@ class EventIndex:
         self.keys, triple = torch.unique(self.key(Triples(subject, relation, object)), return_inverse=True)
         fact = torch.unique((triple << TIME_BITS) + elapsed)
         self.fact_triple, self.fact_elapsed = fact >> TIME_BITS, fact & LAST_STEP
-        self.triples = Triples(
-            self.keys // self.num_entities // self.num_relations,
-            self.keys // self.num_entities % self.num_relations,
-            self.keys % self.num_entities,
-        )
+        self.triples = self.triples_of(self.keys)
         facts = self.triples[self.fact_triple]
         subject, relation, object, elapsed = facts.subject, facts.relation, facts.object, self.fact_elapsed
         self.by_triple = GroupedCounts(self.keys[self.fact_triple], elapsed)
@@ -101,6 +60,11 @@ class EventIndex:
         """Return one number for each triple."""
         return (triples.subject * self.num_relations + triples.relation) * self.num_entities + triples.object
 
+    def triples_of(self, key: Tensor) -> Triples:
+        """Return the triples of the numbers that ``key`` returned."""
+        rest = key // self.num_entities
+        return Triples(rest // self.num_relations, rest % self.num_relations, key % self.num_entities)
+
     def before(self, elapsed: int) -> Tensor:
         """Return the positions, in ``triples``, of all triples with a fact before a time."""
         return (self.began < elapsed).nonzero()[:, 0]
@@ -108,6 +72,28 @@ class EventIndex:
     def find(self, triples: Triples) -> Tensor:
         """Return the positions of triples in ``triples``; the number of all for one that never occurs."""
         return self.by_triple.find(self.key(triples))
+
+    def occurred(self, triples: Triples, elapsed: int) -> Tensor:
+        """Return whether triples have a fact before a time."""
+        later = self.began.new_full((1,), torch.iinfo(torch.int64).max)
+        return torch.cat([self.began, later])[self.find(triples)] < elapsed
+
+    def had_pair(self, triples: Triples, elapsed: int) -> Tensor:
+        """Return whether the entities of triples have a fact with each other before a time, in either direction."""
+        first = torch.cat([self._pair_began, self._pair_began.new_full((1,), torch.iinfo(torch.int64).max)])
+        key = triples.subject * self.num_entities + triples.object
+        place = torch.searchsorted(self.pairs, key).clamp(max=max(len(self.pairs) - 1, 0))
+        found = self.pairs[place] == key if len(self.pairs) else torch.zeros_like(key, dtype=torch.bool)
+        return found & (first[place] < elapsed)
+
+    @cached_property
+    def _pair_began(self) -> Tensor:
+        """The time of the first fact of each pair, in either direction."""
+        first = torch.full_like(self.pairs, torch.iinfo(torch.int64).max)
+        reverse = self.triples.object * self.num_entities + self.triples.subject
+        for place in (self.pair_of_triple, torch.searchsorted(self.pairs, reverse)):
+            first = first.scatter_reduce(0, place, self.began, reduce="amin")
+        return first
 
     def occurs(self, triple: Tensor, elapsed: Tensor) -> Tensor:
         """Return whether triples, given by position, have a fact at their time."""
@@ -135,34 +121,43 @@ class EventIndex:
         ordered = torch.sort(self.fact_elapsed).values
         return torch.searchsorted(ordered, torch.arange(self.num_steps + 1, device=ordered.device)).tolist()
 
-    def states(self, triples: Triples, elapsed: Tensor) -> dict[str, GroupState]:
-        """Return the states of all groups that triples belong to, each before its own time, by name."""
+    def _keys(self, triples: Triples) -> dict[str, tuple[GroupedCounts, Tensor]]:
+        """Return the groups that triples belong to: counts, and the key of each triple in them, by name."""
         s, r, o = triples.subject, triples.relation, triples.object
         entities, relations = self.num_entities, self.num_relations
         return {
-            "fact": self.by_triple.state_of(self.key(triples), elapsed),
-            "reversed fact": self.by_triple.state_of(self.key(Triples(o, r, s)), elapsed),
-            "pair": self.by_pair.state_of(s * entities + o, elapsed),
-            "reversed pair": self.by_pair.state_of(o * entities + s, elapsed),
-            "subject and relation": self.by_subject_relation.state_of(s * relations + r, elapsed),
-            "object and relation": self.by_object_relation.state_of(o * relations + r, elapsed),
-            "object as subject": self.by_subject_relation.state_of(o * relations + r, elapsed),
-            "subject as object": self.by_object_relation.state_of(s * relations + r, elapsed),
-            "subject": self.by_subject.state_of(s, elapsed),
-            "object": self.by_object.state_of(o, elapsed),
-            "subject, passive": self.by_object.state_of(s, elapsed),
-            "object, active": self.by_subject.state_of(o, elapsed),
-            "relation": self.by_relation.state_of(r, elapsed),
-            "all": self.by_nothing.state_of(torch.zeros_like(s), elapsed),
+            "fact": (self.by_triple, self.key(triples)),
+            "reversed fact": (self.by_triple, self.key(Triples(o, r, s))),
+            "pair": (self.by_pair, s * entities + o),
+            "reversed pair": (self.by_pair, o * entities + s),
+            "subject and relation": (self.by_subject_relation, s * relations + r),
+            "object and relation": (self.by_object_relation, o * relations + r),
+            "object as subject": (self.by_subject_relation, o * relations + r),
+            "subject as object": (self.by_object_relation, s * relations + r),
+            "subject": (self.by_subject, s),
+            "object": (self.by_object, o),
+            "subject, passive": (self.by_object, s),
+            "object, active": (self.by_subject, o),
+            "relation": (self.by_relation, r),
+            "all": (self.by_nothing, torch.zeros_like(s)),
         }
+
+    def states(self, triples: Triples, elapsed: Tensor) -> dict[str, GroupState]:
+        """Return the states of all groups that triples belong to, each before its own time, by name."""
+        return {name: counts.state_of(key, elapsed) for name, (counts, key) in self._keys(triples).items()}
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[GroupedCounts, Tensor]]:
+        """The groups of all triples of the index: counts, and the position of each triple's group, by name."""
+        return {name: (counts, counts.find(key)) for name, (counts, key) in self._keys(self.triples).items()}
 
     def features(self, states: dict[str, GroupState], elapsed: Tensor) -> Tensor:
         """Return the features of all groups, and of the interval between the last two facts. (triples, features)"""
         fact = states["fact"]
         columns = [state.features(elapsed) for state in states.values()]
-        return torch.cat([*columns, torch.log1p(self._interval(fact).float())[:, None] / 3], dim=1)
+        return torch.cat([*columns, torch.log1p(self.interval(fact).float())[:, None] / 3], dim=1)
 
-    def _interval(self, fact: GroupState) -> Tensor:
+    def interval(self, fact: GroupState) -> Tensor:
         """Return the time steps between the last two facts of triples; 0 with fewer than two."""
         times = self.by_triple.counts.elapsed
         if len(times) == 0:
@@ -173,21 +168,39 @@ class EventIndex:
         """Return the earlier facts between the entities of each triple, by directed relation."""
         directed = 2 * self.num_relations
         pair = (triples.subject * self.num_entities + triples.object) * directed
-        series = self._by_series
+        series = self.by_series
         row, group = spread(torch.searchsorted(series.keys, pair), torch.searchsorted(series.keys, pair + directed))
-        state = series.state(group, elapsed[row])
+        return self.bag_of(row, group, series.state(group, elapsed[row]), len(triples))
+
+    def bag_of(self, row: Tensor, series: Tensor, state: GroupState, number: int) -> Bag:
+        """Return a bag for each of a number of rows from the states of their series; ``row`` is in order."""
         kept = state.exists.nonzero()[:, 0]
         weight = torch.log1p(SCALE * state.counts[kept][:, list(BAG_HORIZONS)])
-        offset = torch.searchsorted(row[kept], torch.arange(len(triples) + 1, device=row.device))
-        return Bag(offset, series.keys[group[kept]] % directed, weight)
+        offset = torch.searchsorted(row[kept], torch.arange(number + 1, device=row.device))
+        return Bag(offset, self.by_series.keys[series[kept]] % (2 * self.num_relations), weight)
 
     @cached_property
-    def _by_series(self) -> GroupedCounts:
+    def by_series(self) -> GroupedCounts:
         """Facts in both directions, by pair of entities and directed relation."""
         facts, relations = self.triples[self.fact_triple], self.num_relations
         forward = (facts.subject * self.num_entities + facts.object) * 2 * relations + facts.relation
         backward = (facts.object * self.num_entities + facts.subject) * 2 * relations + facts.relation + relations
         return GroupedCounts(torch.cat([forward, backward]), self.fact_elapsed.repeat(2))
+
+    @cached_property
+    def pairs(self) -> Tensor:
+        """The sorted keys of all pairs of entities with a fact in either direction."""
+        return torch.unique_consecutive(self.by_series.keys // (2 * self.num_relations))
+
+    @cached_property
+    def pair_of_series(self) -> Tensor:
+        """The position in ``pairs`` of each group of ``by_series``."""
+        return torch.searchsorted(self.pairs, self.by_series.keys // (2 * self.num_relations))
+
+    @cached_property
+    def pair_of_triple(self) -> Tensor:
+        """The position in ``pairs`` of each triple."""
+        return torch.searchsorted(self.pairs, self.triples.subject * self.num_entities + self.triples.object)
 
     def target_features(
         self, triples: Triples, fact: GroupState, elapsed: Tensor, ahead: Tensor, *, forget: bool = False
@@ -201,11 +214,17 @@ class EventIndex:
             ahead: Which step: 1 for ``elapsed`` itself.
             forget: Whether to leave out at which places of the calendar the facts occurred.
         """
-        target = elapsed + ahead - 1
-        phase = target % self.period
+        phase = (elapsed + ahead - 1) % self.period
         state = self.by_phase.state_of(self.key(triples) * self.period + phase, elapsed)
         if forget:
             state = state.minus(state)
+        return self.step_features(state, fact, self.interval(fact), elapsed, ahead)
+
+    def step_features(
+        self, state: GroupState, fact: GroupState, interval: Tensor, elapsed: Tensor, ahead: Tensor
+    ) -> Tensor:
+        """Return the same from the state of facts at this place of the calendar, and the interval before the last."""
+        target = elapsed + ahead - 1
         past = torch.clamp(torch.div(target, self.period, rounding_mode="floor"), min=1)
         share = state.number / past  # of the earlier steps at this place of the calendar
         usual = fact.number / elapsed.clamp(min=1)
@@ -214,9 +233,8 @@ class EventIndex:
         ).clamp(max=2)
         age = torch.where(state.exists, target - (elapsed - state.age), 0)
         since = torch.where(fact.exists, fact.age + ahead - 1, 0)
-        interval = self._interval(fact)
         columns = [
-            torch.nn.functional.one_hot(phase % MAX_CALENDAR, MAX_CALENDAR).float(),
+            torch.nn.functional.one_hot(target % self.period % MAX_CALENDAR, MAX_CALENDAR).float(),
             torch.stack(
                 [
                     log_horizon(ahead.clamp(max=MAX_AHEAD)),

@@ -1,7 +1,5 @@
 """Event forecasts: intensities of facts, beside any model that forecasts their objects."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
@@ -11,33 +9,18 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.events.calibration import Calibration, map_inputs, new_inputs, repeated_inputs
 from titer.events.config import EventConfig
+from titer.events.estimates import Estimates
+from titer.events.event_list import EventList
 from titer.events.fit import fit_intensity, fit_novelty
-from titer.events.index import MAX_AHEAD, EventIndex, Triples
+from titer.events.index import MAX_AHEAD, EventIndex
 from titer.events.network import MAX_LOG_INTENSITY, IntensityNetwork
+from titer.events.new_facts import NewFacts, new_intensities
 from titer.events.novelty import Novelty, NoveltyNetwork
 from titer.events.origin import Origin, is_forward, log_intensities, prepare_origin
+from titer.events.pairings import Pairings
+from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
-
-
-@dataclass(frozen=True)
-class EventList:
-    """The candidates of a window, with their probabilities."""
-
-    triples: Triples
-    repeated: Tensor  # (events,) whether the fact occurred before
-    number: Tensor  # (events,) how often it occurred before
-    probability: Tensor  # (events,) of happening in the window at least once
-    expected: Tensor  # (events,) steps of the window in which it happens
-    at_end: Tensor  # (events,) probability of happening in the last step of the window
-    unlisted: float  # expected number of events that never occurred and are not listed
-
-    def __len__(self) -> int:
-        return len(self.triples)
-
-    def __getitem__(self, rows: Tensor) -> "EventList":
-        columns = (self.repeated, self.number, self.probability, self.expected, self.at_end)
-        return EventList(self.triples[rows], *(column[rows] for column in columns), unlisted=self.unlisted)
 
 
 class HistoryIndex:
@@ -47,6 +30,7 @@ class HistoryIndex:
         self.history = history
         self.index = EventIndex(history, axis)
         self.novelty = Novelty(self.index)
+        self.pairings = Pairings(self.index)
 
 
 class EventModel(nn.Module):
@@ -117,6 +101,7 @@ class EventModel(nn.Module):
             history = History(known, dataset.vocabulary).to(device)
             steps = range(int(dataset.valid.time.min()), int(dataset.valid.time.max()) + 1)
             fit_calibration(self, model, history, steps)
+            self._indexed, self._origins = None, {}
         return self.eval()
 
     def indexed(self, history: History) -> HistoryIndex:
@@ -141,8 +126,8 @@ class EventModel(nn.Module):
             while len(self._origins) >= MAX_ORIGINS:
                 self._origins.pop(next(iter(self._origins)))
             self._origins[key] = prepare_origin(
-                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, model, history, time,
-                self.config,
+                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, indexed.pairings, model,
+                history, time, self.config,
             )  # fmt: skip
         return self._origins[key]
 
@@ -150,7 +135,7 @@ class EventModel(nn.Module):
     def forecast(
         self, index: EventIndex, origin: Origin, first: int, last: int, rows: Tensor | None = None
     ) -> EventList:
-        """Return the probabilities of all candidates in a window of steps ahead.
+        """Return the probabilities of all candidates in a window of steps ahead; the last few windows are kept.
 
         Args:
             index: The index of the history.
@@ -159,14 +144,26 @@ class EventModel(nn.Module):
             last: The last step of the window.
             rows: Positions among the repeated facts followed by the new ones; None for all.
         """
+        kept = origin.lists.get((first, last))
+        if kept is not None:
+            return kept if rows is None else kept[rows]
+        if rows is not None:
+            return self._forecast(index, origin, first, last, rows)
+        while len(origin.lists) >= MAX_WINDOWS:
+            origin.lists.pop(next(iter(origin.lists)))
+        every = torch.arange(len(origin.repeated) + len(origin.new), device=origin.pair.device)
+        origin.lists[first, last] = self._forecast(index, origin, first, last, every)
+        return origin.lists[first, last]
+
+    def _forecast(self, index: EventIndex, origin: Origin, first: int, last: int, rows: Tensor) -> EventList:
         num_repeated = len(origin.repeated)
-        rows = torch.arange(num_repeated + len(origin.new), device=origin.pair.device) if rows is None else rows
         known, fresh = rows[rows < num_repeated], rows[rows >= num_repeated] - num_repeated
-        at, cumulative, expected = self.curves(index, origin, known, first, last)
-        new_at, new_cumulative, new_expected = self.new_curves(origin, fresh, first, last)
+        at, cumulative, expected = self.curves(origin, known, first, last)
+        new = origin.new[fresh]
+        new_at, new_cumulative, new_expected = self.new_curves(index, new, origin.elapsed, first, last)
         unlisted = self.expected_new(origin, is_forward(index, origin), first, last) - float(new_expected.sum())
         return EventList(
-            Triples.concatenate(origin.repeated[known], origin.new[fresh]),
+            Triples.concatenate(origin.repeated[known], new.triples),
             torch.cat([torch.ones_like(known), torch.zeros_like(fresh)]).bool(),
             torch.cat([origin.fact.number[known], torch.zeros_like(fresh, dtype=torch.float32)]),
             torch.cat([cumulative[-1], new_cumulative[-1]]),
@@ -182,48 +179,56 @@ class EventModel(nn.Module):
             float(self.calibration.at(self.calibration.unlisted, step)) for step in range(first, last + 1)
         )
 
-    def curves(
-        self, index: EventIndex, origin: Origin, rows: Tensor, first: int, last: int
-    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    def curves(self, origin: Origin, rows: Tensor, first: int, last: int) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return, for repeated facts, P(at a step) and P(by a step) for each step of a window, and expected counts."""
-        triples, fact = origin.repeated[rows], origin.fact[rows]
-        codes, estimates = [code[rows] for code in origin.codes], origin.estimates[rows]
+        return self.calibrated(self.uncalibrated(origin, rows, first, last), origin.estimates[rows], first)
+
+    def uncalibrated(self, origin: Origin, rows: Tensor, first: int, last: int) -> list[Tensor]:
+        """Return the log intensities of the networks for each step of a window, each of shape (rows, 2)."""
+        networks = self.intensity_networks
+        return [log_intensities(networks, origin.table, origin.codes, rows, step) for step in range(first, last + 1)]
+
+    def calibrated(
+        self, found: list[Tensor], estimates: Estimates, first: int
+    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """Return the same as ``curves`` from the log intensities of the networks."""
         at, by = list[Tensor](), list[Tensor]()
-        cumulative = torch.zeros(len(rows), device=rows.device)
+        cumulative = torch.zeros_like(estimates.forward)
         expected = torch.zeros_like(cumulative)
-        for step in range(first, last + 1):
-            ahead = min(step, MAX_AHEAD)
-            found = log_intensities(self.intensity_networks, index, triples, codes, fact, origin.elapsed, step)
-            base = found[:, 0]
+        for step, values in enumerate(found, start=first):
+            ahead, base = min(step, MAX_AHEAD), values[:, 0]
             inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
             combined = inputs @ self.calibration.at(self.calibration.repeated, ahead)
             log_intensity = map_inputs(combined) @ self.calibration.at(self.calibration.step, ahead)
             log_intensity = log_intensity.clamp(max=MAX_LOG_INTENSITY)
             at.append(_probability(log_intensity))
             expected = expected + at[-1]
-            hazard = log_intensity if step == first else found[:, 1] + (log_intensity - base)
+            hazard = log_intensity if step == first else values[:, 1] + (log_intensity - base)
             cumulative = cumulative + torch.exp(hazard.clamp(max=MAX_LOG_INTENSITY))
             by.append(self._window(cumulative, step - first + 1, by))
         return at, by, expected
 
     def new_curves(
-        self, origin: Origin, rows: Tensor, first: int, last: int
+        self, index: EventIndex, new: NewFacts, elapsed: int, first: int, last: int
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the same as ``curves`` for new facts."""
-        estimates = origin.new_estimates[rows]
-        inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
-        return self.curves_of_new(inputs, first, last)
-
-    def curves_of_new(self, inputs: Tensor, first: int, last: int) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the same as ``curves`` for new facts with the given terms."""
+        """Return the same as ``curves`` for facts that never occurred before a time."""
+        estimates = new.estimates
+        known = estimates.forward, estimates.backward, estimates.known
+        inputs = new_inputs(*known)
         at, by = list[Tensor](), list[Tensor]()
-        cumulative = inputs.new_zeros(len(inputs))
+        cumulative = torch.zeros_like(estimates.forward)
         expected = torch.zeros_like(cumulative)
         for step in range(first, last + 1):
-            log_intensity = (inputs @ self.calibration.at(self.calibration.new, step)).clamp(max=1.0)
+            found = new_intensities(self.intensity_networks, index, new, elapsed, step)
+            ahead, base = min(step, MAX_AHEAD), found[:, 0]
+            paired = repeated_inputs(base, *known) @ self.calibration.at(self.calibration.paired, ahead)
+            other = inputs @ self.calibration.at(self.calibration.new, ahead)
+            log_intensity = torch.where(new.paired, paired, other).clamp(max=1.0)
             at.append(_probability(log_intensity))
             expected = expected + at[-1]
-            cumulative = cumulative + torch.exp(log_intensity)
+            # The first occurrence differs from any only in what the network knows.
+            hazard = log_intensity if step == first else log_intensity + (found[:, 1] - base)
+            cumulative = cumulative + torch.exp(hazard)
             by.append(-torch.expm1(-cumulative))
         return at, by, expected
 
@@ -234,8 +239,10 @@ class EventModel(nn.Module):
         return torch.maximum(found, earlier[-1]) if earlier else found
 
 
-MAX_ORIGINS = 4
+MAX_ORIGINS = 3
 """Forecast origins that are kept for the next question."""
+MAX_WINDOWS = 8
+"""Windows whose forecasts are kept with an origin."""
 
 
 def _probability(log_intensity: Tensor) -> Tensor:

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from titer.events.index import BAG_HORIZONS, NUM_ORIGIN_FEATURES, NUM_TARGET_FEATURES, Bag
+from titer.events.index import NUM_ORIGIN_FEATURES, NUM_TARGET_FEATURES
+from titer.events.triples import BAG_HORIZONS, Bag
 
 MAX_LOG_INTENSITY = 2.2
 """No probability is above 1 - exp(-exp(2.2)), which is 99.99 %."""
@@ -45,9 +46,9 @@ class IntensityNetwork(nn.Module):
         self.mean.copy_(features.mean(dim=0))
         self.deviation.copy_(features.std(dim=0) + 0.01)
 
-    def encode(self, features: Tensor, relation: Tensor, bag: Bag) -> Tensor:
-        """Return what does not depend on the step ahead. (triples, hidden)"""
-        pooled = torch.cat(
+    def pool(self, bag: Bag) -> Tensor:
+        """Return the embedded earlier facts of each entry of a bag. (entries, len(BAG_HORIZONS) * dim)"""
+        return torch.cat(
             [
                 nn.functional.embedding_bag(
                     bag.relation, weight, bag.offset[:-1], mode="sum", per_sample_weights=bag.weight[:, place]
@@ -56,6 +57,9 @@ class IntensityNetwork(nn.Module):
             ],
             dim=1,
         )
+
+    def encode(self, features: Tensor, relation: Tensor, pooled: Tensor) -> Tensor:
+        """Return what does not depend on the step ahead. (triples, hidden)"""
         scaled = ((features - self.mean) / self.deviation).clamp(-8, 8)
         inputs = [scaled, self.dropout(self.relation(relation)), self.dropout(pooled)]
         return self.trunk(torch.cat([*inputs, self.mix(pooled) * self.query(relation)], dim=1))

@@ -1,6 +1,6 @@
 """All that can be computed for a first forecast step, before a window is chosen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -8,9 +8,15 @@ from torch import Tensor
 from titer.events.answers import MIN_LOG, PairAnswers, score_pairs
 from titer.events.config import EventConfig
 from titer.events.counts import GroupState
-from titer.events.index import EventIndex, Triples
+from titer.events.estimates import Estimates
+from titer.events.event_list import EventList
+from titer.events.feature_table import FeatureTable
+from titer.events.index import EventIndex
 from titer.events.network import IntensityNetwork
+from titer.events.new_facts import NewFacts, describe_new
 from titer.events.novelty import Novelty, NoveltyNetwork
+from titer.events.pairings import Pairings
+from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
 
@@ -20,33 +26,35 @@ MIN_INTENSITY = 1e-9
 
 
 @dataclass(frozen=True)
-class Estimates:
-    """Estimates through the model, of facts: intensity of one side times probability of the other."""
-
-    forward: Tensor  # (facts,) log(intensity of subject and relation * P(object))
-    backward: Tensor  # (facts,) log(intensity of object and relation * P(subject))
-    known: Tensor  # (facts, 2) whether the model scored the pair, for either direction
-
-    def __getitem__(self, rows: Tensor) -> "Estimates":
-        return Estimates(self.forward[rows], self.backward[rows], self.known[rows])
-
-
-@dataclass(frozen=True)
 class Origin:
     """The candidates of forecasts that begin at one time step, with all facts before it."""
 
-    elapsed: int
-    repeated: Triples  # facts that occurred before
+    table: FeatureTable  # of the repeated facts
     codes: list[Tensor]  # one for each network: (repeated, hidden)
-    fact: GroupState  # of the repeated facts
     log_intensity: Tensor  # (repeated,) in the first step
     estimates: Estimates  # of the repeated facts
-    new: Triples  # candidates that never occurred
-    new_estimates: Estimates
+    new: NewFacts  # candidates that never occurred
     answers: PairAnswers
     pair: Tensor  # (pairs,) sorted keys of the directed pairs with a fact
     intensity: Tensor  # (pairs,) expected facts in the first step
     novelty: Tensor  # (pairs,) expected facts in the first step that never occurred
+    lists: dict[tuple[int, int], EventList] = field(default_factory=dict[tuple[int, int], EventList])
+    """Forecasts of all candidates, by the first and the last step of a window."""
+
+    @property
+    def elapsed(self) -> int:
+        """The first forecast step, in time steps since the first fact."""
+        return self.table.elapsed
+
+    @property
+    def repeated(self) -> Triples:
+        """The facts that occurred before."""
+        return self.table.triples
+
+    @property
+    def fact(self) -> GroupState:
+        """The state of the repeated facts."""
+        return self.table.fact
 
     def pair_values(self, pair: Tensor, values: Tensor) -> Tensor:
         """Return a value of each directed pair; the smallest for a pair without facts."""
@@ -62,31 +70,40 @@ def prepare_origin(
     novelty_network: NoveltyNetwork,
     index: EventIndex,
     novelty: Novelty,
+    pairings: Pairings,
     model: Model,
     history: History,
     time: int,
     config: EventConfig,
 ) -> Origin:
     """Compute the intensities of all facts that occurred before a time step, and candidates for new ones."""
-    elapsed = max(time - index.first_time, 0)
-    place = index.before(elapsed)
-    triples = index.triples[place]
-    codes, fact = _encode(networks, index, triples, elapsed)
-    log_intensity = log_intensities(networks, index, triples, codes, fact, elapsed, 1)[:, 0]
-    pair, intensity, expected_new = _pairs(index, novelty, novelty_network, triples, log_intensity, elapsed)
+    table = FeatureTable(index, max(time - index.first_time, 0))
+    codes = _encode(networks, table)
+    rows = torch.arange(len(table.place), device=table.place.device)
+    log_intensity = log_intensities(networks, table, codes, rows, 1)[:, 0]
+    pair, intensity, expected_new = _pairs(index, novelty, novelty_network, table.triples, log_intensity, table.elapsed)
     best = _busiest(pair, intensity, expected_new, index, config.num_queries)
     answers = score_pairs(model, history, best, time)
+    none = _nothing(table.triples[:0])
     partial = Origin(
-        elapsed, triples, codes, fact, log_intensity, _nothing(triples), triples[:0], _nothing(triples[:0]), answers,
-        pair, intensity, expected_new,
+        table, codes, log_intensity, none, NewFacts(table.triples[:0], none, none.known[:, 0], codes), answers, pair,
+        intensity, expected_new,
     )  # fmt: skip
     unknown = without_known(answers, partial, index)
     new = new_candidates(unknown, partial, index, config.new_per_query)
-    return Origin(
-        elapsed, triples, codes, fact, log_intensity, estimate(partial, index, triples, intensity, answers), new,
-        estimate(partial, index, new, expected_new, unknown), answers, pair, intensity,
-        expected_new,
-    )  # fmt: skip
+    new = _union(index, new, pairings.before(table.elapsed, config.new_relations).triples)
+    estimates = estimate(partial, index, new, expected_new, unknown)
+    return replace(
+        partial,
+        estimates=estimate(partial, index, table.triples, intensity, answers),
+        new=describe_new(networks, index, new, estimates, table.elapsed),
+    )
+
+
+def _union(index: EventIndex, first: Triples, second: Triples) -> Triples:
+    """Return the triples of both, each once."""
+    both = Triples.concatenate(first, second)
+    return index.triples_of(torch.unique(index.key(both)))
 
 
 def _nothing(triples: Triples) -> Estimates:
@@ -94,34 +111,28 @@ def _nothing(triples: Triples) -> Estimates:
     return Estimates(empty, empty, triples.subject.new_zeros((len(triples), 2), dtype=torch.bool))
 
 
-def _encode(
-    networks: list[IntensityNetwork], index: EventIndex, triples: Triples, elapsed: int
-) -> tuple[list[Tensor], GroupState]:
+def _encode(networks: list[IntensityNetwork], table: FeatureTable) -> list[Tensor]:
+    """Return the code of all rows of a table, for each network."""
+    pooled = [network.pool(table.bag) for network in networks]
     codes: list[list[Tensor]] = [[] for _ in networks]
-    for start in range(0, max(len(triples), 1), CHUNK):
-        part = triples[start : start + CHUNK]
-        times = torch.full_like(part.subject, elapsed)
-        features, bag = index.features(index.states(part, times), times), index.bag(part, times)
-        for code, network in zip(codes, networks, strict=True):
-            code.append(network.encode(features, part.relation, bag))
-    times = torch.full_like(triples.subject, elapsed)
-    return [torch.cat(code) for code in codes], index.by_triple.state_of(index.key(triples), times)
+    for start in range(0, max(len(table.place), 1), CHUNK):
+        rows = slice(start, start + CHUNK)
+        features, relation, pair = table.features(rows), table.triples.relation[rows], table.pair(rows)
+        for code, network, past in zip(codes, networks, pooled, strict=True):
+            code.append(network.encode(features, relation, past[pair]))
+    return [torch.cat(code) for code in codes]
 
 
 def log_intensities(
-    networks: list[IntensityNetwork],
-    index: EventIndex,
-    triples: Triples,
-    codes: list[Tensor],
-    fact: GroupState,
-    elapsed: int,
-    ahead: int,
+    networks: list[IntensityNetwork], table: FeatureTable, codes: list[Tensor], rows: Tensor, ahead: int
 ) -> Tensor:
-    """Return the mean log intensities of the networks at a step ahead: of any occurrence, and of the first."""
-    times = torch.full_like(triples.subject, elapsed)
-    target = index.target_features(triples, fact, times, torch.full_like(times, ahead))
-    found = [network(code, triples.relation, target) for network, code in zip(networks, codes, strict=True)]
-    return torch.stack(found).mean(dim=0)
+    """Return the mean log intensities of rows at a step ahead: of any occurrence, and of the first. (rows, 2)"""
+    parts: list[Tensor] = []
+    for part in rows.split(CHUNK):
+        target, relation = table.step_features(part, ahead), table.triples.relation[part]
+        found = [network(code[part], relation, target) for network, code in zip(networks, codes, strict=True)]
+        parts.append(torch.stack(found).mean(dim=0))
+    return torch.cat(parts)
 
 
 def _pairs(
@@ -215,8 +226,5 @@ def new_candidates(answers: PairAnswers, origin: Origin, index: EventIndex, numb
         torch.where(inverse, answer, entity), directed % index.num_relations, torch.where(inverse, entity, answer)
     )
     key = torch.unique(index.key(found[found.subject != found.object]))
-    entities, relations = index.num_entities, index.num_relations
-    found = Triples(key // entities // relations, key // entities % relations, key % entities)
-    place = index.find(found)
-    began = torch.cat([index.began, index.began.new_full((1,), torch.iinfo(torch.int64).max)])[place]
-    return found[(began >= origin.elapsed).nonzero()[:, 0]]
+    found = index.triples_of(key)
+    return found[(~index.occurred(found, origin.elapsed)).nonzero()[:, 0]]

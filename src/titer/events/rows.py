@@ -6,11 +6,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from titer.events.index import MAX_AHEAD, Bag, EventIndex
+from titer.events.config import EventConfig
+from titer.events.index import MAX_AHEAD, EventIndex
+from titer.events.pairings import Pairings
+from titer.events.triples import Bag, Triples
 from titer.graph.decayed_counts import HORIZONS
 
 SHORT = HORIZONS.index(30.0)
 """The decay whose rate decides how likely a fact is to be drawn as a negative example."""
+MIN_CHANCE = 0.005
+"""Smallest chance of a new fact to be drawn as a negative example."""
 MAX_COPIES = 8
 """Random numbers of steps ahead of an occurrence; more than one only for few facts."""
 BASE_RATE = 0.003
@@ -21,6 +26,7 @@ BASE_RATE = 0.003
 class Rows:
     """Examples (fact, first forecast step, steps ahead), with the weight that makes up for sampling."""
 
+    triples: Triples
     triple: Tensor  # (rows,) position in the index
     elapsed: Tensor  # (rows,) only facts before this are used
     ahead: Tensor  # (rows,) 1 for the first forecast step
@@ -30,6 +36,13 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.triple)
+
+    @classmethod
+    def concatenate(cls, first: "Rows", second: "Rows") -> "Rows":
+        """Return the examples of both."""
+        names = ("triple", "elapsed", "ahead", "happened", "weight", "is_first")
+        columns = (torch.cat([getattr(first, name), getattr(second, name)]) for name in names)
+        return cls(Triples.concatenate(first.triples, second.triples), *columns)
 
 
 def sample_rows(index: EventIndex, end: int, num_rows: int, generator: torch.Generator) -> Rows:
@@ -58,7 +71,8 @@ def sample_rows(index: EventIndex, end: int, num_rows: int, generator: torch.Gen
     triple, elapsed, ahead, weight = (torch.cat(column) for column in zip(*parts, strict=True))
     target = elapsed + ahead - 1
     happened = torch.arange(len(triple), device=triple.device) < len(kept)
-    return Rows(triple, elapsed, ahead, happened, weight, index.next(triple, elapsed) >= target)
+    first = index.next(triple, elapsed) >= target
+    return Rows(index.triples[triple], triple, elapsed, ahead, happened, weight, first)
 
 
 def _sample_negatives(
@@ -78,9 +92,44 @@ def _sample_negatives(
     return triple[kept], elapsed[kept], ahead[kept], 2 / chance[kept]
 
 
+def sample_new_rows(pairings: Pairings, end: int, config: EventConfig, generator: torch.Generator) -> Rows:
+    """Draw examples of facts that never occurred between entities with other facts; all steps are before ``end``.
+
+    At each of some steps, all candidates that happen one step ahead, or at a random number of steps, are examples.
+    Those that do not are drawn in proportion to their rough scores.
+    """
+    index = pairings.index
+    steps = range(max(1, end // 10), end)
+    parts: list[tuple[Tensor, ...]] = []
+    for step in steps[:: max(1, len(steps) // config.new_steps)]:
+        found = pairings.before(step, config.new_relations)
+        place = index.find(found.triples)
+        chance = MIN_CHANCE + config.new_examples * found.score / found.score.sum().clamp(min=1e-9)
+        for ahead in (1, int(_random_ahead(1, generator))):
+            target = step + ahead - 1
+            if target >= end:
+                continue
+            happens = index.occurs(place, torch.full_like(place, target))
+            kept_with = torch.where(happens, 1.0, chance.clamp(max=1.0))
+            drawn = (_random(len(place), generator).to(place.device) < kept_with).nonzero()[:, 0]
+            times = torch.full_like(drawn, step)
+            t = found.triples[drawn]
+            parts.append(
+                (
+                    t.subject, t.relation, t.object, place[drawn], times, torch.full_like(times, ahead), happens[drawn],
+                    1 / kept_with[drawn],
+                )
+            )  # fmt: skip
+    if not parts:
+        return sample_rows(index, 0, 0, generator)
+    s, r, o, place, elapsed, ahead, happened, weight = (torch.cat(column) for column in zip(*parts, strict=True))
+    first = index.next(place, elapsed) >= elapsed + ahead - 1
+    return Rows(Triples(s, r, o), place, elapsed, ahead, happened, weight, first)
+
+
 def inputs_of(index: EventIndex, rows: Rows, size: int = 1 << 16) -> tuple[Tensor, Bag, Tensor]:
     """Return the inputs of the network for all rows: features, earlier facts of the pair, target features."""
-    triples = index.triples[rows.triple]
+    triples = rows.triples
     features, targets = [], []
     for start in range(0, len(rows), size):
         part = slice(start, start + size)

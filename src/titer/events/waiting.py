@@ -59,7 +59,7 @@ class WaitingTimes:
         place = index.find(origin.repeated[rows])
         waited = index.next(place, torch.full_like(place, origin.elapsed)) - origin.elapsed + 1
         waited = waited.clamp(max=length + 1)  # later than the last step
-        _, by, _ = events.curves(index, origin, rows, 1, length)
+        _, by, _ = events.curves(origin, rows, 1, length)
         self._record(MODEL_ROW, torch.stack(by, dim=1), waited)
         ahead = torch.arange(1, length + 1, device=rows.device)
         for name, probability in baselines.probabilities(index, place, origin.elapsed).items():

@@ -25,6 +25,7 @@ from titer.graph.stored_history import history_of
 from titer.models.base import Model
 from titer.runs.events import event_model_of
 from titer.runs.run import Run
+from titer.training.layout import EVENTS
 
 if TYPE_CHECKING:
     from titer.events.model import EventModel
@@ -441,6 +442,24 @@ class Forecaster:
         wanted = None if entity is None else predictor.entities.find(entity)
         of_relation = None if relation is None else predictor.relations.find(relation)
         return latest_facts(predictor, wanted, of_relation, limit)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether event forecasts need no training first."""
+        return self._events is not None or self.has_stored_events
+
+    @property
+    def has_stored_events(self) -> bool:
+        """Whether the run directory has an event model."""
+        return self.run is not None and (self.run.path / EVENTS).is_file()
+
+    def prepare_events(self) -> None:
+        """Load the event model, or train it if the run has none, so that the first event forecast does not wait.
+
+        Raises:
+            RunError: The event model of the run is damaged.
+        """
+        self._with_events()
 
     def _with_events(self) -> "tuple[Predictor, EventModel]":
         """Return the current predictor and the event model, which is trained when first needed."""

@@ -23,7 +23,10 @@ def run_server(run: Path, *, host: str, port: int, store: str | None, token: str
     with suppress(KeyboardInterrupt):
         # The host check defends against DNS rebinding: a foreign page whose name resolves to this machine.
         settings = read_settings(token).model_copy(update={"local_only": host in LOOPBACK})
-        app = create_app(Forecaster.load(run, device, store), settings)
+        forecaster = Forecaster.load(run, device, store)
+        # Before the service accepts requests: training takes longer than a request may.
+        forecaster.prepare_events()
+        app = create_app(forecaster, settings)
         config = uvicorn.Config(
             app,
             host=host,

@@ -3,8 +3,9 @@
 import torch
 
 from titer.errors import TiterError
+from titer.events.event_list import EventList
 from titer.events.index import MAX_AHEAD
-from titer.events.model import EventList, EventModel
+from titer.events.model import EventModel
 from titer.forecasting.events.causes import causes_of
 from titer.forecasting.events.results import (
     EventForecast,

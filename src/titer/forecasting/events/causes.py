@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from titer.events.counts import GroupState
-from titer.events.index import Bag, EventIndex, Triples
+from titer.events.index import EventIndex
 from titer.events.model import EventModel
+from titer.events.triples import Bag, Triples
 from titer.forecasting.forecast import Reason
 from titer.forecasting.predictor import Predictor
 from titer.models.evidence import Edge
@@ -139,7 +140,7 @@ def _log_intensity(
     ahead = torch.ones_like(elapsed)
     target = index.target_features(triples, states["fact"], elapsed, ahead, forget=forget)
     found = [
-        network(network.encode(features, triples.relation, bag), triples.relation, target)[0, 0]
+        network(network.encode(features, triples.relation, network.pool(bag)), triples.relation, target)[0, 0]
         for network in events.intensity_networks
     ]
     return float(torch.stack(found).mean())

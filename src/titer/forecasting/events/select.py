@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from titer.events.answers import score_pairs
-from titer.events.calibration import new_inputs
-from titer.events.index import EventIndex, Triples
-from titer.events.model import EventList, EventModel
+from titer.events.event_list import EventList
+from titer.events.index import EventIndex
+from titer.events.model import EventModel
+from titer.events.new_facts import NewFacts, describe_new
 from titer.events.origin import (
     Origin,
     directed_pairs,
@@ -17,6 +18,7 @@ from titer.events.origin import (
     new_candidates,
     without_known,
 )
+from titer.events.triples import Triples
 from titer.forecasting.events.windows import Window
 from titer.forecasting.predictor import Predictor
 
@@ -72,9 +74,9 @@ def forecast_events(
     index = events.indexed(predictor.history).index
     origin = events.origin(predictor.model, predictor.history, window.origin)
     device = origin.pair.device
-    rows = torch.arange(len(origin.repeated) + len(origin.new), device=device)
-    matching = selection.matches(Triples.concatenate(origin.repeated, origin.new))
-    listed = events.forecast(index, origin, window.first, window.last, rows[matching])
+    matching = selection.matches(Triples.concatenate(origin.repeated, origin.new.triples))
+    rows = None if selection == Selection() else matching.nonzero()[:, 0]
+    listed = events.forecast(index, origin, window.first, window.last, rows)
     more = _more_new(predictor, events, index, origin, window, selection)
     listed = _joined(listed, more) if more is not None and len(more) else listed
     holds = torch.zeros(len(listed), dtype=torch.bool, device=device)
@@ -107,11 +109,11 @@ def _more_new(
     scored = score_pairs(predictor.model, predictor.history, origin.pair[chosen[best]], window.origin)
     answers = without_known(scored, origin, index)
     new = new_candidates(answers, origin, index, events.config.new_per_query)
-    unlisted = ~torch.isin(index.key(new), index.key(origin.new))
+    unlisted = ~torch.isin(index.key(new), index.key(origin.new.triples))
     new = new[(selection.matches(new) & unlisted).nonzero()[:, 0]]
     estimates = estimate(origin, index, new, origin.novelty, answers)
-    inputs = new_inputs(estimates.forward, estimates.backward, estimates.known)
-    at, by, expected = events.curves_of_new(inputs, window.first, window.last)
+    described = describe_new(events.intensity_networks, index, new, estimates, origin.elapsed)
+    at, by, expected = events.new_curves(index, described, origin.elapsed, window.first, window.last)
     none = torch.zeros(len(new), device=origin.pair.device)
     return EventList(new, none.bool(), none, by[-1], expected, at[-1], 0.0)
 
@@ -137,28 +139,29 @@ def forecast_one(
     key = index.key(triple)
     known = (index.key(origin.repeated) == key).nonzero()[:, 0]
     if len(known):
-        at, by, expected = events.curves(index, origin, known, window.first, window.last)
+        at, by, expected = events.curves(origin, known, window.first, window.last)
         number, age = origin.fact.number[known], origin.fact.age[known]
     else:
-        inputs = _new_inputs(predictor, index, origin, triple, window)
-        at, by, expected = events.curves_of_new(inputs, window.first, window.last)
+        new = _new_fact(predictor, events, index, origin, triple, window)
+        at, by, expected = events.new_curves(index, new, origin.elapsed, window.first, window.last)
         number, age = torch.zeros_like(expected), torch.zeros_like(key)
     lasts = events.lasting[triple.relation] >= LASTING
     listed = EventList(triple, number > 0, number, by[-1], expected, at[-1], 0.0)
     return OneEvent(listed, lasts & (age == 1), [float(p) for p in at], [float(p) for p in by])
 
 
-def _new_inputs(predictor: Predictor, index: EventIndex, origin: Origin, triple: Triples, window: Window) -> Tensor:
-    """Return the terms of the intensity of one fact that never occurred; the same as in a list of events."""
-    listed = (index.key(origin.new) == index.key(triple)).nonzero()[:, 0]
+def _new_fact(
+    predictor: Predictor, events: EventModel, index: EventIndex, origin: Origin, triple: Triples, window: Window
+) -> NewFacts:
+    """Return one fact that never occurred; the same as in a list of events."""
+    listed = (index.key(origin.new.triples) == index.key(triple)).nonzero()[:, 0]
     if len(listed):
-        estimates = origin.new_estimates[listed]
-    else:
-        pairs = torch.cat(directed_pairs(index, triple))
-        scored = score_pairs(predictor.model, predictor.history, pairs, window.origin)
-        answers = without_known(scored, origin, index)
-        estimates = estimate(origin, index, triple, origin.novelty, answers)
-    return new_inputs(estimates.forward, estimates.backward, estimates.known)
+        return origin.new[listed]
+    pairs = torch.cat(directed_pairs(index, triple))
+    scored = score_pairs(predictor.model, predictor.history, pairs, window.origin)
+    answers = without_known(scored, origin, index)
+    estimates = estimate(origin, index, triple, origin.novelty, answers)
+    return describe_new(events.intensity_networks, index, triple, estimates, origin.elapsed)
 
 
 def _joined(first: EventList, second: EventList) -> EventList:

@@ -1,0 +1,50 @@
+"""Features that are shared by groups are those that are computed for each fact."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from titer.data.facts import Facts
+from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.data.vocabulary import Vocabulary
+from titer.events.feature_table import FeatureTable
+from titer.events.index import EventIndex
+from titer.graph.history import History
+
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 3), st.integers(0, 12)), min_size=1)
+
+
+def index_of(rows: list[tuple[int, int, int, int]]) -> EventIndex:
+    vocabulary = Vocabulary([f"e{i}" for i in range(4)], ["r0", "r1"])
+    return EventIndex(History(Facts.from_rows(rows), vocabulary), TimeAxis(TimeUnit.DAY, "2023-01-02"))
+
+
+@given(ROWS, st.integers(1, 13), st.integers(1, 30))
+def test_a_table_has_the_features_of_each_fact(rows: list[tuple[int, int, int, int]], time: int, ahead: int):
+    index = index_of(rows)
+    table = FeatureTable(index, time)
+    triples, elapsed = table.triples, torch.full_like(table.place, time)
+    states = index.states(triples, elapsed)
+    every = torch.arange(len(table.place))
+    assert torch.allclose(table.features(slice(None)), index.features(states, elapsed), atol=1e-5)
+    expected = index.target_features(triples, states["fact"], elapsed, torch.full_like(elapsed, ahead))
+    assert torch.allclose(table.step_features(every, ahead), expected, atol=1e-5)
+    one, other = table.bag[table.pair(slice(None))], index.bag(triples, elapsed)
+    assert torch.equal(one.offset, other.offset)
+    assert torch.equal(one.relation, other.relation)
+    assert torch.allclose(one.weight, other.weight, atol=1e-5)
+
+
+@given(ROWS, st.integers(1, 13), st.integers(1, 30))
+def test_a_table_does_not_depend_on_facts_at_or_after_its_time(
+    rows: list[tuple[int, int, int, int]], time: int, ahead: int
+):
+    first = min(row[3] for row in rows)
+    tables = [FeatureTable(index_of(known), time) for known in (rows, [r for r in rows if r[3] < first + time])]
+    one, other = (table.features(slice(None)) for table in tables)
+    assert torch.allclose(one, other, atol=1e-5)
+    one, other = (table.step_features(torch.arange(len(table.place)), ahead) for table in tables)
+    assert torch.allclose(one, other, atol=1e-5)
+    bags = [table.bag[table.pair(slice(None))] for table in tables]
+    assert torch.equal(bags[0].relation, bags[1].relation)
+    assert torch.allclose(bags[0].weight, bags[1].weight, atol=1e-5)
