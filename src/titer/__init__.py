@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from titer.forecasting.question import Question as Question
     from titer.forecasting.tables import record_batches as record_batches
     from titer.forecasting.tables import to_table as to_table
+    from titer.forecasting.track_record import CheckedEvent as CheckedEvent
+    from titer.forecasting.track_record import CheckedForecast as CheckedForecast
     from titer.forecasting.what_if import Move as Move
     from titer.forecasting.what_if import WhatIf as WhatIf
     from titer.graph.filters import Filter as Filter
@@ -118,6 +120,7 @@ _PUBLIC = {
         "SurvivalStep",
         "Quantile",
     ],
+    "titer.forecasting.track_record": ["CheckedForecast", "CheckedEvent"],
     "titer.forecasting.picture": ["Picture"],
     "titer.forecasting.names": ["NameIndex"],
     "titer.forecasting.what_if": ["WhatIf", "Move"],

@@ -12,8 +12,12 @@ from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.drawing.elements import el, table
 from titer.errors import TiterError
+from titer.events.metrics import EventBin
 from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.past_windows import PastWindows
+from titer.forecasting.track_record import CheckedForecast
 from titer.forecasting.wording.render import SHARES
+from titer.report.events import pooled_bins
 from titer.report.report import write_report
 from titer.runs.run import Run
 from titer.runs.train import train
@@ -89,6 +93,41 @@ def test_a_report_gives_the_same_evidence_as_a_forecast(run: Run, tmp_path: Path
     assert SHARES in html
     assert reason.facts[0].sentence in html
     assert html.count('class="titer-timeline"') >= 2
+
+
+def test_a_report_has_the_most_likely_events_and_the_surprises_of_the_forecaster(run: Run, tmp_path: Path):
+    write_report(run, tmp_path / "report.html", device="cpu", examples=0)
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    forecaster = Forecaster(run.load_model("cpu"), run.dataset, run=run)
+    for event in forecaster.events(within=7, top=20).events:
+        assert f"<td>{event.subject} — {event.relation} — {event.object}</td>" in html.replace(' class=""', "")
+    windows = PastWindows(forecaster)
+    checked = [windows.check(start) for start in windows.starts]
+    assert len(checked) >= 2
+    for window in checked:
+        assert f"{window.hits} of {len(window.top)}" in html
+        assert window.surprises[0].subject in html
+    assert "Events that happened by probability" in html
+    for part in ("Likely, but did not happen", "Unlikely, but happened"):
+        assert part in html
+
+
+def test_a_report_on_the_validation_split_shows_nothing_of_the_test_split(run: Run, tmp_path: Path):
+    write_report(run, tmp_path / "report.html", device="cpu", split="valid", examples=0)
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Most likely events" in html
+    assert "Past forecasts of events" not in html
+    assert "Surprises" not in html
+
+
+def test_pooled_bins_are_those_of_all_forecasts_together():
+    def window(*bins: EventBin) -> CheckedForecast:
+        return CheckedForecast("", "", 1, "", 0, 0.0, 0, 0.0, (), (), bins)
+
+    pooled = pooled_bins([window(EventBin(10, 0.05, 0.1), EventBin(2, 0.95, 1.0)), window(EventBin(30, 0.01, 0.0))])
+    assert [one.queries for one in pooled] == [40, 2]
+    assert pooled[0].confidence == pytest.approx((10 * 0.05 + 30 * 0.01) / 40)
+    assert pooled[0].accuracy == pytest.approx(1 / 40)
 
 
 def test_text_and_elements_keep_their_order():

@@ -25,14 +25,20 @@ browser_tests = [
 
 
 def served(
-    dataset: Dataset, path: Path, model: str = "recurrency", *, events: bool = False, **settings: object
+    dataset: Dataset,
+    path: Path,
+    model: str = "recurrency",
+    *,
+    events: bool = False,
+    token: str | None = None,
+    **settings: object,
 ) -> Iterator[Service]:
     """Train a model, and its event model if wanted, and yield a service of it."""
     train(dataset, Config.from_dict({"model": settings, "training": {"epochs": 1}}, model), path)
     if events:
         with Forecaster.load(path, "cpu") as forecaster:
             forecaster.events(top=1)
-    service = Service(path)
+    service = Service(path, **({} if token is None else {"TITER_TOKEN": token}))
     try:
         yield service
     finally:

@@ -1,4 +1,6 @@
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -7,6 +9,11 @@ from titer.forecasting.forecaster import Forecaster
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from service.process import Service
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +30,28 @@ def forecaster(trained: Run, tmp_path: Path) -> Forecaster:
 def shared(trained: Run, tmp_path_factory: pytest.TempPathFactory) -> Forecaster:
     """A forecaster for tests that add no facts: a service around it is created once, which takes a while."""
     return Forecaster.load(trained, "cpu", tmp_path_factory.mktemp("shared") / "facts.db")
+
+
+# Playwright is imported by the tests of the page only: the others run without it.
+
+
+@pytest.fixture(scope="session")
+def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Service]":
+    """A read-only service of the small world with event forecasts, shared by all tests of the page."""
+    from service.browsing import served
+
+    yield from served(world_data, tmp_path_factory.mktemp("page") / "run", events=True)
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    from service.browsing import opened
+
+    yield from opened()
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    from service.browsing import new_page
+
+    yield from new_page(browser)

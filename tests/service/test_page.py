@@ -1,13 +1,12 @@
 """The page in a real browser, against a real service."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from service.browsing import browser_tests, new_page, opened, served
+from service.browsing import browser_tests, served
 from service.process import Service
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
@@ -22,25 +21,15 @@ EVIL = "<script>document.title='stolen'</script>"
 pytestmark = browser_tests
 
 
-@pytest.fixture(scope="module")
-def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    yield from served(world_data, tmp_path_factory.mktemp("page") / "run")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    yield from opened()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    yield from new_page(browser)
+def field(page: Page, name: str) -> Locator:
+    """Return a field of the question."""
+    return page.locator("#question").get_by_label(name)
 
 
 def ask(page: Page, service: Service) -> None:
     page.goto(f"{service.url}/question")
-    page.get_by_label("Subject").fill("Aldoria")
-    page.get_by_label("Relation").fill("hold talks with")
+    field(page, "Subject").fill("Aldoria")
+    field(page, "Relation").fill("hold talks with")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#answers li")).to_have_count(10)
 
@@ -53,8 +42,8 @@ def ask_why(page: Page, service: Service) -> None:
 def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Service):
     page.goto(f"{service.url}/question")
     expect(page.locator("#about")).to_contain_text("small-world")
-    page.get_by_label("Subject").press_sequentially("aldo")
-    expect(page.locator("#subjects option").first).to_have_attribute("value", "Aldoria")
+    field(page, "Subject").press_sequentially("aldo")
+    expect(page.get_by_role("option").first).to_have_text(re.compile(r"^Aldoria\d+$"))
     ask(page, service)
     expect(page.locator("#asked")).to_have_text("Aldoria — hold talks with — ?, 2023-07-01")
     first = page.locator("#answers li").first
@@ -71,11 +60,11 @@ def test_text_typed_before_the_first_response_is_kept(page: Page, service: Servi
     page.route("**/v1/model", lambda route: held.append(route))
     with page.expect_request("**/v1/model"):
         page.goto(f"{service.url}/question")
-    page.get_by_label("Subject").fill("Aldoria")
+    field(page, "Subject").fill("Aldoria")
     for route in held:
         route.continue_()
     expect(page.locator("#about")).to_contain_text("small-world")
-    expect(page.get_by_label("Subject")).to_have_value("Aldoria")
+    expect(field(page, "Subject")).to_have_value("Aldoria")
 
 
 def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, service: Service):
@@ -95,7 +84,7 @@ def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, servi
 def test_evidence_whose_share_rounds_to_zero_is_hidden(page: Page, service: Service):
     ask_why(page, service)
     expect(page.locator("#reasons li")).to_have_count(1)
-    expect(page.locator("#reasons li")).to_contain_text("100%: Aldoria held talks with Drovia")
+    expect(page.locator("#reasons li")).to_contain_text("100% Aldoria held talks with Drovia")
     expect(page.locator("#timeline .fact")).to_have_count(1)
 
 
@@ -111,7 +100,7 @@ def test_a_subgraph_is_drawn_with_its_entities_between(page: Page, world_data: D
 def test_a_model_without_evidence_says_so(page: Page, world_data: Dataset, tmp_path: Path):
     for service in served(world_data, tmp_path / "run", "ttranse", dim=8):
         ask_why(page, service)
-        expect(page.locator("#reasons li")).to_have_text("The model has no evidence to show for this answer.")
+        expect(page.locator("#reasons")).to_have_text("The model has no evidence to show for this answer.")
         expect(page.get_by_text("Each arc is a fact")).to_be_hidden()
         expect(page.locator("#timeline .fact")).to_have_count(0)
 
@@ -201,8 +190,8 @@ def test_markup_in_names_is_shown_as_text(page: Page, tmp_path: Path):
     dataset = Dataset("evil", vocabulary, axis, *split_by_fraction(facts, (0.6, 0.2, 0.2)))
     for service in served(dataset, tmp_path / "run"):
         page.goto(f"{service.url}/question")
-        page.get_by_label("Subject").fill(EVIL)
-        page.get_by_label("Relation").fill("meets <img src=x onerror=alert(1)>")
+        field(page, "Subject").fill(EVIL)
+        field(page, "Relation").fill("meets <img src=x onerror=alert(1)>")
         page.get_by_role("button", name="Ask").click()
         page.get_by_role("button", name=re.compile("plain <b>")).click()
         expect(page.locator("#explained")).to_contain_text("plain <b>")

@@ -1,6 +1,7 @@
 """The interface to a trained model: questions in words, answers in words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,14 @@ from titer.forecasting.changes import Change
 from titer.forecasting.events.ask import ask_events, ask_likely, ask_when
 from titer.forecasting.events.past import latest_facts
 from titer.forecasting.events.results import EventForecast, Likelihood, WhenForecast
+from titer.forecasting.events.windows import Window
 from titer.forecasting.fact_input import AnyFact
 from titer.forecasting.forecast import Answer, Forecast, PastFact, Unanswered
 from titer.forecasting.limits import check_limit
 from titer.forecasting.names import NameIndex
 from titer.forecasting.predictor import Predictor
 from titer.forecasting.question import Question, When
+from titer.forecasting.track_record import CheckedForecast, check_window
 from titer.forecasting.what_if import WhatIf, compare
 from titer.graph.history import History
 from titer.graph.stored_history import history_of
@@ -378,6 +381,8 @@ class Forecaster:
         *,
         start: When | None = None,
         explain: int = 0,
+        without: Sequence[AnyFact] = (),
+        with_: Sequence[AnyFact] = (),
     ) -> Likelihood:
         """Return how likely one event is to happen in a window of time steps.
 
@@ -388,19 +393,31 @@ class Forecaster:
             within: Length of the window, as in ``events``.
             start: The first step of the window, as in ``events``.
             explain: How many pieces of evidence of each sort to give at most.
+            without: Facts to leave out of the history, as in ``what_if``.
+            with_: Facts to add to the history, as in ``what_if``.
 
         Returns:
             The probability that the event happens at least once, with its usual rate.
 
         Raises:
             UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
-            TiterError: The window or ``explain`` is invalid.
+            UnknownFactError: A fact to leave out does not exist; the error has suggestions.
+            TiterError: The window or ``explain`` is invalid, or a fact is not before the window.
         """
         words = (subject, relation, object)
-        return ask_likely(*self._with_events(), *words, within=within, start=start, explain=explain)
+        changed, first = self._changed_events(start, without, with_)
+        return ask_likely(*changed, *words, within=within, start=first, explain=explain)
 
     def when(
-        self, subject: str, relation: str, object: str, *, start: When | None = None, explain: int = 0
+        self,
+        subject: str,
+        relation: str,
+        object: str,
+        *,
+        start: When | None = None,
+        explain: int = 0,
+        without: Sequence[AnyFact] = (),
+        with_: Sequence[AnyFact] = (),
     ) -> WhenForecast:
         """Return when one event happens next: quantiles, and the probability of each of the next 30 steps.
 
@@ -410,15 +427,37 @@ class Forecaster:
             object: Name of the object.
             start: The first step, as in ``events``.
             explain: How many pieces of evidence of each sort to give at most.
+            without: Facts to leave out of the history, as in ``what_if``.
+            with_: Facts to add to the history, as in ``what_if``.
 
         Returns:
             The distribution of the time until the event happens.
 
         Raises:
             UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
-            TiterError: ``explain`` is negative.
+            UnknownFactError: A fact to leave out does not exist; the error has suggestions.
+            TiterError: ``explain`` is negative, or a fact is not before the first step.
         """
-        return ask_when(*self._with_events(), subject, relation, object, start=start, explain=explain)
+        changed, first = self._changed_events(start, without, with_)
+        return ask_when(*changed, subject, relation, object, start=first, explain=explain)
+
+    def check(self, start: When, within: str | int = 1, *, top: int = 25) -> CheckedForecast:
+        """Compare the event forecast of a past window with what happened in it.
+
+        Args:
+            start: The first step of the window, as a date or number in the form of the data.
+            within: Length of the window, as in ``events``.
+            top: How many of the most likely events to compare.
+
+        Returns:
+            The most likely events with whether they happened, surprises, and the reliability of all probabilities.
+
+        Raises:
+            TiterError: The window ends after the last known fact or is invalid, or ``top`` is less than 1.
+        """
+        check_limit("top", top, 1)
+        predictor, events = self._with_events()
+        return check_window(predictor, events, Window.of(predictor, start, within), top)
 
     def latest_facts(
         self, entity: str | None = None, relation: str | None = None, limit: int = 50
@@ -468,6 +507,19 @@ class Forecaster:
             if self._events is None:
                 self._events = event_model_of(self.run, self.model, self.dataset)
         return predictor, self._events
+
+    def _changed_events(
+        self, start: When | None, without: Sequence[AnyFact], with_: Sequence[AnyFact]
+    ) -> "tuple[tuple[Predictor, EventModel], When | None]":
+        """Return the predictor with a changed history, the event model, and the first step of the forecast."""
+        predictor, events = self._with_events()
+        if not (without or with_):
+            return (predictor, events), start
+        window = Window.of(predictor, start, 1)
+        # The step is named, since without its last facts a history ends earlier.
+        changed = predictor.on(Change.of(predictor, window.origin, without, with_).after)
+        # The event model keeps the index of its last history. A copy shares the weights, and keeps its own index.
+        return (changed, copy(events)), self.axis.label(window.start)
 
     def warm_up(self) -> None:
         """Run one dummy query, so that the first real one does not wait for indexes to be built."""

@@ -1,6 +1,7 @@
 """Entities and relations by the names that users type."""
 
 import unicodedata
+from collections.abc import Sequence
 from heapq import nsmallest
 
 from titer.errors import UnknownNameError
@@ -78,22 +79,24 @@ class NameIndex:
             return found
         raise UnknownNameError(*found)
 
-    def completions(self, typed: str, limit: int) -> list[str]:
-        """Return names that contain a text, short ones first.
+    def completions(self, typed: str, limit: int, counts: Sequence[int] | None = None) -> list[str]:
+        """Return names that contain a text, short ones first, or frequent ones.
 
         Names that begin with the text come first, then names with a word that begins with it, then all others.
 
         Args:
             typed: The text.
             limit: How many names to return at most.
+            counts: How often each name occurs, by id; frequent names then come before short ones.
         """
         wanted = simplified(typed)
         ranked = []
         for simple, ids in self._simple.items():
             if wanted in simple:
                 group = 0 if simple.startswith(wanted) else 1 if f" {wanted}" in simple else 2
-                ranked.append((group, len(simple), simple, ids))
-        return [self.names[i] for _, _, _, ids in nsmallest(limit, ranked) for i in ids][:limit]
+                often = 0 if counts is None else max(counts[i] for i in ids)
+                ranked.append((group, -often, len(simple), simple, ids))
+        return [self.names[i] for *_, ids in nsmallest(limit, ranked) for i in ids][:limit]
 
     def _search(self, typed: str) -> int | tuple[str, list[str]]:
         """Return an id, or an error message and suggestions."""

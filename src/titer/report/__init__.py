@@ -1,1 +1,1 @@
-"""An HTML report about one run: metrics, calibration, examples with evidence, training and dataset."""
+"""An HTML report about one run: metrics, calibration, events, examples with evidence, training and dataset."""

@@ -10,9 +10,11 @@ from titer.drawing.elements import document, el, table
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
 from titer.files import write_text
+from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.picture import timeline_style
 from titer.forecasting.predictor import Predictor
 from titer.graph.stored_history import history_of
+from titer.report.events import event_sections
 from titer.report.questions import best_and_worst
 from titer.runs.run import Run
 from titer.toml import to_toml
@@ -44,6 +46,8 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
         *_metrics(found),
         *_calibration(found),
         *_breakdown(found),
+        # Past forecasts are compared with facts of the test split, which a report on another split must not use.
+        *event_sections(Forecaster(model, dataset, run=run), past=split == "test"),
         *_examples(predictor, found, examples),
         *_training(run),
         *_data(Summary.of(run.dataset)),

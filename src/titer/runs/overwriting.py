@@ -10,6 +10,7 @@ from titer.training.layout import (
     CONFIG,
     CURVES,
     DATASET,
+    EVENT_CHECKS,
     EVENT_METRICS,
     EVENTS,
     LOG,
@@ -25,7 +26,8 @@ from titer.training.settings import read_toml
 
 def _is_run(path: Path) -> bool:
     """Return whether a folder holds a run and nothing else."""
-    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS}
+    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE}
+    known |= {EVENTS, EVENT_METRICS, EVENT_CHECKS}
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False

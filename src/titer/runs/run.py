@@ -25,6 +25,7 @@ from titer.training.layout import (
     CONFIG,
     CURVES,
     DATASET,
+    EVENT_CHECKS,
     EVENT_METRICS,
     EVENTS,
     LOG,
@@ -82,7 +83,8 @@ class Run:
         check_can_create(path, overwrite=overwrite)
         path.mkdir(parents=True, exist_ok=True)
         parts = (
-            path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS)
+            path / name
+            for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS, EVENT_CHECKS)
         )
         for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
             old.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from titer.service import problems
 from titer.service.about import add_about_routes
 from titer.service.batching import Batcher
 from titer.service.documentation import describe_token
+from titer.service.event_changes import add_event_change_routes
 from titer.service.events import add_event_routes
 from titer.service.explore import add_explore_routes
 from titer.service.facts import add_fact_routes
@@ -68,7 +69,8 @@ def create_app(forecaster: Forecaster, settings: Settings | None = None) -> Fast
     app.add_middleware(Guard, settings=settings, telemetry=telemetry)
     add_question_routes(app, forecaster, settings)
     add_event_routes(app, forecaster, settings)
-    add_explore_routes(app, forecaster)
+    add_event_change_routes(app, forecaster, settings)
+    add_explore_routes(app, forecaster, settings)
     add_fact_routes(app, forecaster, settings, telemetry)
     add_about_routes(app, forecaster, telemetry)
     add_pages(app)

@@ -6,15 +6,14 @@ from typing import Annotated, Literal
 from fastapi import FastAPI, Query
 from pydantic import BaseModel, Field
 
-from titer.data.time_axis import TimeUnit
-from titer.events.index import MAX_AHEAD
 from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.past_windows import useful_windows
 from titer.service.profiles import CountedName, EntityOut, Profiles, RelationOut
+from titer.service.settings import Settings
 
 MAX_NAMES = 50
 Needed = Annotated[str, Query(min_length=1, max_length=1000)]
 Limit = Annotated[int, Query(ge=1, le=MAX_NAMES, description="Length of each list at most.")]
-WINDOWS = {TimeUnit.HOUR: (1, 6, 24, 30), TimeUnit.DAY: (1, 7, 14, 30), TimeUnit.YEAR: (1, 2, 5, 10)}
 
 
 class CountedNamesOut(BaseModel):
@@ -47,15 +46,17 @@ class OverviewOut(BaseModel):
     entities: list[CountedName] = Field(description="The most frequent entities.")
     relations: list[CountedName] = Field(description="The most frequent relations.")
     examples: list[Example] = Field(description="For frequent relations, their most frequent fact.")
+    lasting: bool = Field(description="Whether facts last, so that events can also begin, continue and end.")
+    read_only: bool = Field(description="Whether facts cannot be added, since the service has no token.")
 
 
-def add_explore_routes(app: FastAPI, forecaster: Forecaster) -> None:
+def add_explore_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -> None:
     """Add the routes about names, entities and relations to an app."""
     profiles = Profiles(forecaster)
 
     @app.get("/v1/overview", summary="Return the most frequent names, and questions to begin with")
     async def overview(limit: Limit = 8) -> OverviewOut:
-        return await asyncio.to_thread(_overview, profiles, limit)
+        return await asyncio.to_thread(_overview, profiles, limit, read_only=settings.token is None)
 
     @app.get("/v1/names", summary="Complete a name, with the number of its facts")
     async def names(
@@ -84,15 +85,15 @@ def add_explore_routes(app: FastAPI, forecaster: Forecaster) -> None:
 def _complete(profiles: Profiles, kind: str, typed: str, limit: int) -> CountedNamesOut:
     facts = profiles.current()
     index = profiles.forecaster.entities if kind == "entity" else profiles.forecaster.relations
-    counts = facts.entity_counts if kind == "entity" else facts.relation_counts
+    counts = facts.counts_of_entities if kind == "entity" else facts.counts_of_relations
     if typed.strip():
-        ids = [index.find(name) for name in index.completions(typed, limit)]
+        ids = [index.find(name) for name in index.completions(typed, limit, counts)]
     else:
-        ids = counts.argsort(descending=True, stable=True)[:limit].tolist()
-    return CountedNamesOut(names=[CountedName(name=index.names[i], facts=int(counts[i])) for i in ids])
+        ids = sorted(range(len(counts)), key=lambda i: -counts[i])[:limit]
+    return CountedNamesOut(names=[CountedName(name=index.names[i], facts=counts[i]) for i in ids])
 
 
-def _overview(profiles: Profiles, limit: int) -> OverviewOut:
+def _overview(profiles: Profiles, limit: int, *, read_only: bool) -> OverviewOut:
     forecaster, axis = profiles.forecaster, profiles.forecaster.axis
     entities, relations = (_complete(profiles, kind, "", limit).names for kind in ("entity", "relation"))
     facts, last = profiles.current(), forecaster.last_time
@@ -100,11 +101,7 @@ def _overview(profiles: Profiles, limit: int) -> OverviewOut:
     return OverviewOut(
         last=axis.words(last),
         next=axis.label(last + 1),
-        windows=[
-            WindowChoice(steps=steps, words=axis.duration(steps))
-            for steps in WINDOWS.get(axis.unit, (1, 4, 12, 30))
-            if steps <= MAX_AHEAD
-        ],
+        windows=[WindowChoice(steps=steps, words=axis.duration(steps)) for steps in useful_windows(axis)],
         entities=entities,
         relations=relations,
         examples=[
@@ -112,4 +109,6 @@ def _overview(profiles: Profiles, limit: int) -> OverviewOut:
             for one, pairs in zip(relations, found, strict=False)
             if pairs
         ],
+        lasting=facts.lasting,
+        read_only=read_only,
     )

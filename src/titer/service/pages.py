@@ -22,6 +22,8 @@ def add_pages(app: FastAPI) -> None:
     @app.get("/question", include_in_schema=False)
     @app.get("/entity", include_in_schema=False)
     @app.get("/relation", include_in_schema=False)
+    @app.get("/record", include_in_schema=False)
+    @app.get("/facts", include_in_schema=False)
     async def view() -> Response:
         # Every view is the same document: its script reads the address.
         return Response(contents["index.html"], media_type=MEDIA_TYPES["html"])

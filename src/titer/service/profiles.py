@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor
 
 from titer.data.time_axis import TimeAxis
+from titer.forecasting.events.select import LASTING
 from titer.forecasting.forecaster import Forecaster
 from titer.graph.history import LAST_STEP, TIME_BITS, History
 
@@ -93,6 +94,31 @@ class KnownFacts:
     def relation_counts(self) -> Tensor:
         """Number of facts of each relation."""
         return torch.bincount(self.columns[1], minlength=self.history.vocabulary.num_relations)
+
+    @cached_property
+    def counts_of_entities(self) -> list[int]:
+        """``entity_counts`` as a list, for look-ups by name."""
+        return self.entity_counts.tolist()
+
+    @cached_property
+    def counts_of_relations(self) -> list[int]:
+        """``relation_counts`` as a list, for look-ups by name."""
+        return self.relation_counts.tolist()
+
+    @cached_property
+    def lasting(self) -> bool:
+        """Whether at least half of the facts of some relation still hold one step later."""
+        subject, relation, object, elapsed = self.columns
+        size = self.history.vocabulary.num_entities
+        _, triple = torch.unique(
+            (subject * self.history.vocabulary.num_relations + relation) * size + object, return_inverse=True
+        )
+        key = (triple << TIME_BITS) + elapsed
+        inside = elapsed < (int(elapsed.max()) if len(elapsed) else 0)
+        again = torch.isin(key + 1, key) & inside
+        number = self.history.vocabulary.num_relations
+        total, held = (torch.bincount(relation[rows], minlength=number) for rows in (inside, again))
+        return bool(((total > 0) & (held >= LASTING * total)).any())
 
     def of_entity(self, entity: int, axis: TimeAxis, limit: int) -> EntityOut:
         """Return the past of an entity, with lists of at most ``limit`` names."""

@@ -108,7 +108,7 @@ def _question(request: QuestionIn) -> Question:
 
 
 def _facts(facts: list[FactIn]) -> list[tuple[str, str, str, str | int]]:
-    return [(fact.subject, fact.relation, fact.object, fact.time) for fact in facts]
+    return [fact.row for fact in facts]
 
 
 def _answered(found: Forecast | Unanswered) -> Forecast:

@@ -65,6 +65,11 @@ class FactIn(Request):
     object: Name
     time: Annotated[str, Field(max_length=100)] | int
 
+    @property
+    def row(self) -> tuple[str, str, str, str | int]:
+        """The fact as a forecaster takes it."""
+        return self.subject, self.relation, self.object, self.time
+
 
 class ChangesIn(Request):
     """Facts to leave out of the history, and facts to add to it."""

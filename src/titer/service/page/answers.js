@@ -1,16 +1,11 @@
-// The list of answers, and the changes of history they depend on.
+// The list of answers; after a change of the history, with how far each has moved.
 
 import { $, MIN_PROBABILITY, el, percent, svg } from "./elements.js";
 import { copyButtons } from "./export.js";
 
-export function showAnswers({ after, moves, without }, state, go) {
+export function showAnswers({ after, moves }, state, go) {
   $("asked").textContent = `${after.subject ?? "?"} — ${after.relation} — ${after.object ?? "?"}, ${after.time}`;
   $("horizon").textContent = [after.horizon, after.caution].filter(Boolean).join(". ");
-  $("changes").replaceChildren(...without.map((fact, i) => el("p", {}, "Without: ", fact.sentence, ". ",
-    el("button", {
-      type: "button", "data-key": fact.sentence,
-      click: () => go({ ...state, without: state.without.filter((_, j) => j !== i) }),
-    }, "Put it back"))));
   const before = new Map(moves.map((move) => [move.entity, move.rank_before]));
   $("answers").replaceChildren(...after.answers.map((answer) => row(answer, before, state, go)));
   if (!after.answers.length) $("answers").append(el("li", {}, "No earlier fact supports any answer."));

@@ -1,34 +1,53 @@
 // A list of likely events: probability, lift, one line of evidence, and more evidence on request.
 
 import { call } from "./api.js";
-import { chance, count, el, svg, wholePercent } from "./elements.js";
+import { chance, count, el, svg } from "./elements.js";
 import { copyButtons, eventRows } from "./export.js";
 import { factLine } from "./facts.js";
 import { address } from "./navigation.js";
+import { eventReasons } from "./reasons.js";
 
-const EVIDENCE = 3, WORTH_SHOWING = 0.005;
+const EVIDENCE = 3;
 
 let rows = 0; // every row has a number, for the id of its evidence
 
-export function eventList(forecast) {
+// The evidence of the rows is asked for one by one while `isCurrent()`, so that other questions need not wait long.
+export function eventList(forecast, isCurrent) {
   if (!forecast.events.length) {
     return el("p", { class: "empty" }, "No event is likely enough to be listed. Choose a longer window, or fewer filters.");
   }
-  return el("div", {}, el("ol", { class: "events" }, ...forecast.events.map((event) => row(event, forecast))),
+  const made = forecast.events.map((event) => row(event, forecast));
+  explainAll(made, isCurrent);
+  return el("div", {}, el("ol", { class: "events" }, ...made.map((one) => one.node)),
     copyButtons("events", eventRows(forecast.events), forecast));
 }
 
+async function explainAll(made, isCurrent) {
+  for (const one of made) {
+    if (!isCurrent()) return;
+    try { await one.explain(); } catch { return; } // the button "Why?" reports the problem
+  }
+}
+
 function row(event, { start, steps }) {
+  const { subject, relation, object } = event;
+  let asked = null;
+  const explain = () => (asked ??= call(address("/v1/likely", {
+    subject, relation, object, from: start, within: String(steps), explain: String(EVIDENCE),
+  })).then(
+    (found) => { note.textContent = lineOf(event, found.event); return found.event; },
+    (error) => { asked = null; throw error; }));
   const more = el("div", { class: "more", id: `more-${++rows}`, hidden: "" });
-  const names = `${event.subject}, ${event.relation}, ${event.object}`;
+  const note = el("p", { class: "note" }, past(event));
   const button = el("button", {
-    type: "button", class: "quiet", "aria-expanded": "false", "aria-controls": more.id, "aria-label": `Why? ${names}`,
-    click: () => toggle(button, more, event, start, steps),
+    type: "button", class: "quiet", "aria-expanded": "false", "aria-controls": more.id,
+    "aria-label": `Why? ${subject}, ${relation}, ${object}`, click: () => toggle(button, more, note, event, explain),
   }, "Why?");
-  return el("li", {},
+  const node = el("li", {},
     el("div", { class: "chance" }, el("span", { class: "number" }, chance(event.probability)), bar(event)),
-    el("div", {}, factLine(event), el("p", { class: "note" }, evidence(event))),
+    el("div", {}, factLine(event), note),
     el("span", { class: "lift", title: event.rate }, lift(event)), button, more);
+  return { node, explain };
 }
 
 // The bar is the probability; the mark is the usual one.
@@ -39,10 +58,17 @@ const bar = ({ probability, usual }) => svg("svg", { viewBox: "0 0 100 6", prese
 const lift = ({ lift: value, kind }) => (kind === "new" || value === null ? "new" : value >= 9.95 ? `${value.toFixed(0)}×` : `${value.toFixed(1)}×`);
 
 // The second part of the rate is the lift, which has a column of its own.
-const evidence = ({ times, last, rate }) =>
-  (last ? `${count(times, "time")} before, last on ${last.date}; ${rate.split(",")[0]}` : "Never before");
+export const past = ({ times, last, rate }) =>
+  (last ? `${count(times, "time")} before, most recently ${last.date}; ${rate.split(",")[0]}` : "Never before");
 
-async function toggle(button, more, event, start, steps) {
+// The strongest evidence, unless it is the same fact: how often that occurred says more.
+function lineOf(event, { causes, reasons }) {
+  const same = (fact) => ["subject", "relation", "object"].every((part) => fact[part] === event[part]);
+  const [best] = [...causes.slice(0, 1), ...reasons.slice(0, 1)].filter(({ facts }) => facts.length && !facts.every(same));
+  return best && (event.times === 0 || !causes[0]?.facts.every(same)) ? best.text : past(event);
+}
+
+async function toggle(button, more, note, event, explain) {
   const open = button.getAttribute("aria-expanded") !== "true";
   button.setAttribute("aria-expanded", String(open));
   more.hidden = !open;
@@ -50,24 +76,12 @@ async function toggle(button, more, event, start, steps) {
   more.replaceChildren(el("p", { class: "loading" }, "Looking for evidence…"));
   const { subject, relation, object } = event;
   try {
-    const parameters = { subject, relation, object, from: start, within: String(steps), explain: String(EVIDENCE) };
-    const { event: found } = await call(address("/v1/likely", parameters));
+    const found = await explain();
     more.dataset.filled = "yes";
-    more.replaceChildren(...reasonLists(found), el("p", {},
-      el("a", { href: address("/question", { subject, relation, object }) }, "When?"), " · ",
-      el("a", { href: address("/question", { subject, relation }) }, "With whom else?")));
+    more.replaceChildren(...(note.textContent === past(event) ? [] : [el("p", { class: "note" }, `${past(event)}.`)]), ...eventReasons(found), el("p", { class: "links" },
+      el("a", { href: address("/question", { subject, relation, object }) }, "When, and what if?"),
+      el("a", { href: address("/question", { subject, relation }) }, "Who else?")));
   } catch (error) {
     more.replaceChildren(el("p", { class: "bad" }, error.message));
   }
-}
-
-// Causes (why something happens at all) and reasons (why with this object), strongest first.
-export function reasonLists({ causes, reasons, object }) {
-  const list = (title, items) => {
-    const shown = items.filter((one) => one.share >= WORTH_SHOWING);
-    return shown.length ? [el("h3", {}, title), el("ul", { class: "reasons" },
-      ...shown.map(({ share, text }) => el("li", {}, el("span", { class: "number" }, wholePercent(share)), " ", el("span", {}, text))))] : [];
-  };
-  const found = [...list("What makes it likely now", causes), ...list(`Why ${object}`, reasons)];
-  return found.length ? found : [el("p", { class: "empty" }, "The model has no evidence to show for this event.")];
 }

@@ -66,5 +66,5 @@ function standalone(drawn) {
 }
 
 // The picture is looked up when the button is used, since it may be drawn again.
-export const svgButton = (name, find) =>
-  action("Download SVG", () => find() && download(standalone(find()), `${name}.svg`, "image/svg+xml"));
+export const svgButton = (name, find, label = "Download SVG") =>
+  action(label, () => find() && download(standalone(find()), `${name}.svg`, "image/svg+xml"));

@@ -18,7 +18,7 @@ export function factsByDate(facts) {
   const days = new Map();
   for (const fact of facts) days.set(fact.date, [...(days.get(fact.date) ?? []), fact]);
   return el("div", { class: "days" }, ...[...days].flatMap(([date, list]) => [
-    el("h3", {}, date), el("ul", {}, ...list.map((fact) => el("li", {}, factLine(fact)))),
+    el("h3", { class: "date" }, date), el("ul", {}, ...list.map((fact) => el("li", {}, factLine(fact)))),
   ]));
 }
 

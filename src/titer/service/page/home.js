@@ -1,14 +1,17 @@
-// Home: the most likely events of the next time steps, and what happened lately.
+// Home: the most likely events of the next time steps, what happened lately, and how good the forecasts have been.
 
 import { call } from "./api.js";
-import { complete } from "./completion.js";
+import { complete } from "./combobox.js";
 import { $, capital, el } from "./elements.js";
 import { eventList } from "./events.js";
 import { factsByDate } from "./facts.js";
 import { address, navigate, parameter } from "./navigation.js";
 import { overview, usualWindow } from "./overview.js";
+import { checkWindows, sentence } from "./record.js";
 
 const TOP = 25, LATELY = 25;
+const KINDS = { repeats: "happens again", new: "for the first time", continues: "continues", begins: "begins", ends: "ends" };
+const TITLES = { new: "Most likely first times", continues: "Most likely to continue", begins: "Most likely to begin", ends: "Most likely to end" };
 let usual = ""; // the window that needs no parameter in the address
 
 export const title = () => "What happens next?";
@@ -19,12 +22,10 @@ export function clear() {
   $("lately").replaceChildren();
 }
 
-const state = () => ({
-  entity: parameter("entity"), relation: parameter("relation"), within: parameter("within"), sort: parameter("sort"),
-});
+const NAMES = ["entity", "relation", "kind", "within", "sort"];
 
 export async function show(isCurrent) {
-  const { entity, relation, within, sort } = state();
+  const { entity, relation, kind, within, sort } = Object.fromEntries(NAMES.map((name) => [name, parameter(name)]));
   const loading = (words) => el("p", { class: "loading" }, words);
   $("who").value = entity;
   $("what").value = relation;
@@ -32,41 +33,52 @@ export async function show(isCurrent) {
   if (!$("likely").childElementCount) $("likely").replaceChildren(loading("Forecasting…"));
   if (!$("lately").childElementCount) $("lately").replaceChildren(loading("Loading…"));
   usual = String(await usualWindow());
-  const { windows } = await overview();
+  const { windows, lasting } = await overview();
   if (!isCurrent()) return;
   const steps = within || usual;
-  fillWindows(windows, steps);
+  fill("within", windows.map((one) => [String(one.steps), one.words]), steps);
+  const kinds = Object.entries(KINDS).filter(([name]) => lasting || name === "repeats" || name === "new");
+  fill("kind", [["", "any kind"], ...kinds], kind);
   // Known facts need no forecast, so they are shown first.
   call(address("/v1/past-events", { entity, relation, limit: String(LATELY) })).then(
     ({ facts }) => isCurrent() && $("lately").replaceChildren(factsByDate(facts)),
     (error) => isCurrent() && $("lately").replaceChildren(el("p", { class: "bad" }, error.message)));
-  const forecast = await call(address("/v1/events", { entity, relation, within: steps, sort, top: String(TOP) }));
+  const forecast = await call(address("/v1/events", { entity, relation, kind, within: steps, sort, top: String(TOP) }));
   if (!isCurrent()) return;
-  $("likely-title").textContent = sort === "lift" ? "Most unusual events" : "Most likely events";
+  $("likely-title").textContent = sort === "lift" ? "Most unusual events" : TITLES[kind] ?? "Most likely events";
   const expected = forecast.expected < 10 ? forecast.expected.toFixed(1) : Math.round(forecast.expected).toLocaleString("en");
   $("window").textContent = `${capital(forecast.window)}: about ${expected} different events expected.`;
-  $("likely").replaceChildren(eventList(forecast));
+  $("likely").replaceChildren(eventList(forecast, isCurrent));
   $("status").textContent = `${forecast.events.length} events for ${forecast.window}.`;
+  showRecord(isCurrent);
 }
 
-function fillWindows(windows, chosen) {
-  const steps = windows.map((one) => String(one.steps));
-  const other = steps.includes(chosen) ? [] : [{ steps: chosen, words: chosen }];
-  $("within").replaceChildren(...[...windows, ...other].map(({ steps: value, words }) => el("option", { value }, words)));
-  $("within").value = chosen;
+// The forecast is shown already, so a failure here is not worth an alert.
+function showRecord(isCurrent) {
+  checkWindows(isCurrent, (state) => {
+    if (!state.checked.length) return;
+    $("how-good").replaceChildren(`${sentence(state)} `, el("a", { href: "/record" }, "See the record"));
+    $("how-good").hidden = false;
+  }).catch(() => {});
+}
+
+function fill(id, choices, chosen) {
+  const known = choices.some(([value]) => value === chosen);
+  $(id).replaceChildren(...[...choices, ...(known ? [] : [[chosen, chosen]])].map(([value, words]) => el("option", { value }, words)));
+  $(id).value = chosen;
 }
 
 function apply(event) {
   event.preventDefault();
   const next = address("/", {
-    entity: $("who").value.trim(), relation: $("what").value.trim(),
+    entity: $("who").value.trim(), relation: $("what").value.trim(), kind: $("kind").value,
     within: $("within").value === usual ? "" : $("within").value,
     sort: $("sort").value === "lift" ? "lift" : "",
   });
   if (next !== location.pathname + location.search) navigate(next); // a browser may send both events for one change
 }
 
-complete("who", "whos", "entity");
-complete("what", "whats", "relation");
+complete("who", "entity");
+complete("what", "relation");
 $("filters").addEventListener("change", apply);
 $("filters").addEventListener("submit", apply);

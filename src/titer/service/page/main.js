@@ -1,15 +1,18 @@
 // The router: shows the view of the address, and reports what went wrong.
 
+import * as adding from "./adding.js";
 import { call } from "./api.js";
 import { $ } from "./elements.js";
 import * as home from "./home.js";
 import { navigate, parameter } from "./navigation.js";
+import { overview } from "./overview.js";
 import { hideProblem, showProblem } from "./problem.js";
 import * as profile from "./profile.js";
 import * as question from "./question.js";
+import * as record from "./record.js";
 
-const VIEWS = { "/": home, "/entity": profile, "/relation": profile, "/question": question };
-const PLACES = new Map([[home, "home"], [profile, "profile"], [question, "asking"]]);
+const VIEWS = { "/": home, "/entity": profile, "/relation": profile, "/question": question, "/record": record, "/facts": adding };
+const PLACES = new Map([[home, "home"], [profile, "profile"], [question, "asking"], [record, "record"], [adding, "adding"]]);
 let latest = 0; // only the latest request may write to the page
 let before = null; // the place on the page: a view, and of which entity or relation
 
@@ -26,8 +29,7 @@ async function show() {
   const isCurrent = () => mine === latest;
   for (const [one, id] of PLACES) $(id).hidden = one !== view;
   for (const link of document.querySelectorAll("nav [data-view]")) {
-    const here = link.dataset.view === (view === question ? "question" : view === home ? "home" : "");
-    if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (PLACES.get(view) === link.dataset.view) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
   const place = location.pathname + (view === profile ? location.search : "");
   if (place !== before) {
@@ -65,6 +67,8 @@ try {
   const about = await call("/v1/model");
   $("about").textContent = `${about.model}, trained on ${about.dataset}: ${about.facts.toLocaleString("en")} facts from ${about.first} to ${about.last}.`;
   $("at").placeholder = about.next;
+  $("suppose-time").placeholder = about.last;
+  document.querySelector('nav [data-view="adding"]').hidden = (await overview()).read_only;
 } catch (error) {
   $("about").textContent = "";
   if ($("problem").hidden && !location.search) showProblem(error, show); // otherwise the view reports it

@@ -1,7 +1,9 @@
 // What went wrong, and what to do about it.
 
+import { isChanged, unchanged } from "./changes.js";
 import { $, el } from "./elements.js";
 import { navigate } from "./navigation.js";
+import { readState, stateAddress } from "./state.js";
 
 const TEMPORARY = new Set(["unreachable", "too_slow", "busy", "internal"]);
 
@@ -12,13 +14,20 @@ export function showProblem(error, retry) {
     .sort(([, one], [, other]) => other.length - one.length);
   const fix = (name) => {
     if (wrong) parameters.set(wrong[0], name);
+    else for (const key of ["without", "with"]) if (parameters.has(key)) parameters.set(key, renamed(parameters.get(key), error.message, name));
     navigate(`${location.pathname}?${parameters}`);
   };
+  const state = readState();
   $("problem").replaceChildren(el("p", {}, error.message), ...(error.details ?? []).map((line) => el("p", {}, line)),
     ...(error.suggestions ?? []).map((name) => el("button", { type: "button", click: () => fix(name) }, name)),
+    ...(isChanged(state) ? [el("button", { type: "button", click: () => navigate(stateAddress(unchanged(state))) }, "Undo all changes")] : []),
     ...(TEMPORARY.has(error.code) ? [el("button", { type: "button", click: retry }, "Try again")] : []));
   $("problem").hidden = false;
 }
+
+// The facts of a what-if, with the name that the message quotes replaced.
+const renamed = (facts, message, name) => JSON.stringify(JSON.parse(facts, (_, value) =>
+  (typeof value === "string" && message.includes(`'${value}'`) ? name : value)));
 
 export function hideProblem() {
   $("problem").hidden = true;

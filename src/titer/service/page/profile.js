@@ -39,8 +39,7 @@ export async function show(isCurrent) {
       const forecast = await call(address("/v1/events", { ...parameters, within: String(within), top: String(TOP) }));
       if (!isCurrent()) return;
       $("profile").querySelector(".window").textContent = capital(forecast.window);
-      const all = el("a", { href: address("/", { [kind]: past.name }) }, `All likely events with ${past.name}`);
-      place.replaceChildren(eventList(forecast), el("p", {}, all));
+      place.replaceChildren(eventList(forecast, isCurrent));
     } catch (error) {
       place.replaceChildren(el("p", { class: "bad" }, error.message)); // the past remains worth reading
     }
@@ -48,11 +47,13 @@ export async function show(isCurrent) {
 }
 
 function intro({ facts, first, last, each, timeline, name }) {
-  const words = facts ? `${count(facts, "fact")}, the first on ${first}, the last on ${last}.` : "No known fact.";
+  const words = facts ? `${count(facts, "fact")} from ${first} to ${last}.` : "No known fact.";
   return [el("p", { class: "lead" }, words),
     ...(facts ? [section("Timeline", timelineChart(timeline, `Facts with ${name} over time`),
       el("p", { class: "note" }, `Number of facts; each bar is ${each}.`))] : [])];
 }
+
+const allLikely = (filter) => el("p", {}, el("a", { href: address("/", filter) }, `All likely events with ${Object.values(filter)[0]}`));
 
 const waiting = () => el("div", {}, el("p", { class: "loading" }, "Forecasting…"));
 
@@ -60,7 +61,7 @@ function entityPage(past, facts) {
   const does = waiting(), receives = waiting();
   $("profile").replaceChildren(...intro(past),
     section("Likely next", el("p", { class: "note window" }), el("div", { class: "halves" },
-      el("section", {}, el("h3", {}, `By ${past.name}`), does), el("section", {}, el("h3", {}, `To ${past.name}`), receives))),
+      el("section", {}, el("h3", {}, `By ${past.name}`), does), el("section", {}, el("h3", {}, `To ${past.name}`), receives)), allLikely({ entity: past.name })),
     el("div", { class: "thirds" }, section("Usual partners", entityNames(past.partners)),
       section("Does", relationNames(past.does)), section("Receives", relationNames(past.receives))),
     section("Lately", factsByDate(facts)));
@@ -69,7 +70,7 @@ function entityPage(past, facts) {
 
 function relationPage(past, facts) {
   const next = waiting();
-  $("profile").replaceChildren(...intro(past), section("Likely next", el("p", { class: "note window" }), next),
+  $("profile").replaceChildren(...intro(past), section("Likely next", el("p", { class: "note window" }), next, allLikely({ relation: past.name })),
     el("div", { class: "thirds" }, section("Subjects", entityNames(past.subjects)),
       section("Objects", entityNames(past.objects)), section("Pairs", countedNames(past.pairs, pairLine))),
     section("Lately", factsByDate(facts)));

@@ -1,14 +1,15 @@
-// Question: a question in the address, its answers, and the evidence for one of them.
+// Question: a question in the address, its answers, the evidence for one of them, and what-if.
 
 import { showAnswers } from "./answers.js";
 import { call } from "./api.js";
-import { complete } from "./completion.js";
+import { hideChanges, isChanged, leaveOut, showChanges, showSupposing } from "./changes.js";
+import { complete } from "./combobox.js";
 import { $, el } from "./elements.js";
 import { showEvidence } from "./evidence.js";
 import { navigate } from "./navigation.js";
 import { overview } from "./overview.js";
 import { FIELDS, question, readState, sameQuestion, stateAddress } from "./state.js";
-import { showWhether } from "./whether.js";
+import { forget, showWhether } from "./whether.js";
 
 const TOP = 10, EVIDENCE = 8;
 let shown = null; // the question on the page and its answers, evidence included
@@ -19,6 +20,7 @@ const go = (next) => navigate(stateAddress(next));
 
 export function clear() {
   shown = null;
+  hideChanges();
   for (const id of ["result", "evidence", "whether"]) $(id).hidden = true;
 }
 
@@ -26,9 +28,9 @@ export function clear() {
 async function answersTo(state) {
   if (shown && sameQuestion(shown.state, state)) return shown.found;
   const request = { ...question(state), top: TOP, explain: EVIDENCE };
-  return state.without.length
-    ? call("/v1/what-if", { ...request, without: state.without })
-    : { after: await call("/v1/forecast", request), moves: [], without: [] };
+  return isChanged(state)
+    ? call("/v1/what-if", { ...request, without: state.without, with: state.with })
+    : { after: await call("/v1/forecast", request), moves: [] };
 }
 
 export async function show(isCurrent) {
@@ -40,16 +42,20 @@ export async function show(isCurrent) {
     return showExamples();
   }
   if (state.subject && state.object) { // all is given, so the question is whether and when
-    clear();
-    return showWhether(state, isCurrent);
+    for (const id of ["result", "evidence"]) $(id).hidden = true;
+    await showWhether(state, go, isCurrent);
+  } else {
+    $("whether").hidden = true;
+    const found = await answersTo(state);
+    if (!isCurrent()) return;
+    shown = { state, found };
+    showAnswers(found, state, go);
+    await explain(found.after, state, isCurrent);
   }
-  $("whether").hidden = true;
-  const found = await answersTo(state);
   if (!isCurrent()) return;
-  shown = { state, found };
-  showAnswers(found, state, go);
-  await explain(found.after, state, isCurrent);
-  if (isCurrent()) refocus(held);
+  showChanges(state, go);
+  showSupposing(state, go);
+  refocus(held);
 }
 
 async function explain(forecast, state, isCurrent) {
@@ -57,38 +63,39 @@ async function explain(forecast, state, isCurrent) {
   if (!state.answer) return;
   // Only an answer that is not among the best, as a link may name, needs a request of its own.
   const answer = forecast.answers.find((one) => one.entity === state.answer) ?? await call("/v1/explain",
-    { ...question(state), answer: state.answer, limit: EVIDENCE, without: state.without });
-  const remove = ({ subject, relation, object, time }) =>
-    go({ ...state, without: [...state.without, { subject, relation, object, time }] });
-  await showEvidence(forecast, answer, remove, isCurrent);
+    { ...question(state), answer: state.answer, limit: EVIDENCE, without: state.without, with: state.with });
+  await showEvidence(forecast, answer, (facts) => go(leaveOut(state, facts)), isCurrent);
 }
 
 // Redrawing must not lose the keyboard focus: it goes to the same button again, or to the heading.
 function focused() {
-  const active = document.activeElement, part = active?.closest("#answers, #changes, #timeline");
+  const active = document.activeElement, part = active?.closest("#answers, #changes, #timeline, #reasons, #whether");
   return part && { part: part.id, key: active.dataset.key };
 }
 
 function refocus(held) {
   if (!held || document.activeElement !== document.body) return;
   const same = [...$(held.part).querySelectorAll("[data-key]")].find((one) => one.dataset.key === held.key);
-  (same ?? $(held.part === "timeline" && !$("evidence").hidden ? "explained" : "asked")).focus();
+  const headings = [$("evidence").hidden || held.part === "changes" ? null : $("explained"), $("whether").hidden ? $("asked") : $("whether-title")];
+  (same ?? headings.find(Boolean)).focus();
 }
 
 // Questions to begin with: who, and whether and when.
 async function showExamples() {
   const { examples } = await overview();
-  const items = examples.slice(0, 3).map(({ subject, relation, object }) => el("li", {},
-    el("a", { href: stateAddress({ subject, relation }) }, `${subject} ${relation} …?`), " ",
-    el("a", { href: stateAddress({ subject, relation, object }) }, `When with ${object}?`)));
+  const link = (state, words) => el("a", { href: stateAddress(state) }, words);
+  const items = examples.slice(0, 4).map(({ subject, relation, object }) => el("li", {},
+    link({ subject, relation }, `${subject} ${relation} …?`), link({ relation, object }, `… ${relation} ${object}?`),
+    link({ subject, relation, object }, `When ${subject}, ${object}?`)));
   $("examples").replaceChildren(...(items.length ? [el("h2", {}, "Examples"), el("ul", {}, ...items)] : []));
 }
 
-complete("subject", "subjects", "entity");
-complete("object", "objects", "entity");
-complete("relation", "relations", "relation");
+complete("subject", "entity");
+complete("object", "entity");
+complete("relation", "relation");
 $("question").addEventListener("submit", (event) => {
   event.preventDefault();
   shown = null; // asking the same question again may give other answers, since facts are added
+  forget();
   go(Object.fromEntries(FIELDS.map((key) => [key, $(key).value.trim()])));
 });

@@ -1,21 +1,30 @@
-// The state of the page is its address, so that everything shown can be linked to.
+// The state of the question view is its address, so that everything shown can be linked to.
 
 import { address } from "./navigation.js";
 
 export const FIELDS = ["subject", "relation", "object", "at"];
-const KEYS = [...FIELDS, "answer"];
+const KEYS = [...FIELDS, "answer"], CHANGES = ["without", "with"];
+
+function readFacts(text) {
+  try {
+    const found = JSON.parse(text ?? "[]");
+    return Array.isArray(found) ? found : [];
+  } catch {
+    return []; // a broken link asks the plain question
+  }
+}
 
 export function readState() {
   const found = new URLSearchParams(location.search);
-  const state = Object.fromEntries(KEYS.map((key) => [key, found.get(key) ?? ""]));
-  let without = [];
-  try { without = JSON.parse(found.get("without") ?? "[]"); } catch { /* a broken link asks the plain question */ }
-  return { ...state, without: Array.isArray(without) ? without : [] };
+  return {
+    ...Object.fromEntries(KEYS.map((key) => [key, found.get(key) ?? ""])),
+    ...Object.fromEntries(CHANGES.map((key) => [key, readFacts(found.get(key))])),
+  };
 }
 
 export const stateAddress = (state) => address("/question", {
   ...Object.fromEntries(KEYS.map((key) => [key, state[key]])),
-  without: state.without?.length ? JSON.stringify(state.without) : "",
+  ...Object.fromEntries(CHANGES.map((key) => [key, state[key]?.length ? JSON.stringify(state[key]) : ""])),
 });
 
 // The question of a state, as the API expects it.
@@ -23,5 +32,5 @@ export const question = ({ subject, relation, object, at }) =>
   ({ relation, ...(subject && { subject }), ...(object && { object }), ...(at && { at }) });
 
 // What decides the answers; the selected answer is not part of it.
-export const sameQuestion = (one, other) =>
-  JSON.stringify([question(one), one.without]) === JSON.stringify([question(other), other.without]);
+const deciding = (state) => JSON.stringify([question(state), state.without, state.with]);
+export const sameQuestion = (one, other) => deciding(one) === deciding(other);

@@ -1,42 +1,56 @@
-// Whether an event happens, and when: the probability by each step, quantiles and evidence.
+// Whether an event happens, and when: the probability by each step, quantiles, evidence and what-if.
 
 import { call } from "./api.js";
+import { isChanged, leaveOut } from "./changes.js";
 import { survivalChart } from "./charts.js";
-import { $, chance, count, el } from "./elements.js";
-import { reasonLists } from "./events.js";
+import { $, chance, el } from "./elements.js";
+import { past } from "./events.js";
 import { copyButtons, svgButton } from "./export.js";
 import { factLine } from "./facts.js";
 import { address } from "./navigation.js";
 import { overview } from "./overview.js";
+import { eventReasons } from "./reasons.js";
 
 const EVIDENCE = 5;
+let kept = null; // the forecast with the known history, which a change does not alter
 
-export async function showWhether({ subject, relation, object, at }, isCurrent) {
-  $("whether").replaceChildren(el("p", { class: "loading" }, "Forecasting…"));
-  $("whether").hidden = false;
-  const parameters = { subject, relation, object, from: at, explain: String(EVIDENCE) };
-  const [found, { windows }] = await Promise.all([call(address("/v1/when", parameters)), overview()]);
-  if (!isCurrent()) return;
-  const { event, curve } = found;
-  const chart = survivalChart(found, `Probability that it has happened by each step, ${found.start} to ${found.end}`);
-  $("whether").replaceChildren(
-    el("h2", { id: "whether-title", tabindex: "-1" }, factLine(event)),
-    el("p", { class: "note" }, [`Forecast from ${curve[0].date}, ${found.horizon}`, past(event)].join(". ")),
-    el("dl", { class: "figures" }, ...windows.filter(({ steps }) => steps <= curve.length).map(({ steps, words }) =>
-      el("div", {}, el("dt", {}, `within ${words}`), el("dd", {}, chance(curve[steps - 1].by))))),
-    el("h3", {}, "Probability that it has happened by"), chart,
-    el("p", { class: "note" }, quantileWords(found)),
-    ...reasonLists(event), actions(found, chart));
-  $("status").textContent = `${chance(curve.at(-1).by)} by ${curve.at(-1).date}. ${quantileWords(found)}`;
+async function known({ subject, relation, object, at }) {
+  const path = address("/v1/when", { subject, relation, object, from: at, explain: String(EVIDENCE) });
+  if (kept?.path !== path) kept = { path, found: await call(path) };
+  return kept.found;
 }
 
-const past = ({ times, last, rate }) =>
-  (last ? `${count(times, "time")} before, last on ${last.date}; ${rate.split(",")[0]}.` : "It never happened before.");
+const changed = ({ subject, relation, object, at, without, with: added }) =>
+  call("/v1/when", { subject, relation, object, ...(at && { from: at }), explain: EVIDENCE, without, with: added });
+
+export const forget = () => { kept = null; };
+
+export async function showWhether(state, go, isCurrent) {
+  if ($("whether").hidden) $("whether").replaceChildren(el("p", { class: "loading" }, "Forecasting…"));
+  $("whether").hidden = false;
+  const [before, { windows }] = await Promise.all([known(state), overview()]);
+  const after = isChanged(state) ? await changed(state) : before;
+  if (!isCurrent()) return;
+  const { event, curve } = after, earlier = after === before ? null : before;
+  const chart = survivalChart(after, earlier, `Probability that it has happened by each step, ${after.start} to ${after.end}`);
+  $("whether").replaceChildren(
+    el("h2", { id: "whether-title", tabindex: "-1" }, factLine(event)),
+    el("p", { class: "note" }, `${past(event)}. Forecast from ${curve[0].date}, ${after.horizon}.`),
+    el("dl", { class: "figures" }, ...windows.filter(({ steps }) => steps <= curve.length).map(({ steps, words }) =>
+      figure(words, curve[steps - 1].by, earlier?.curve[steps - 1].by))),
+    el("h3", {}, "Probability that it has happened by"), chart,
+    el("p", { class: "note" }, quantileWords(after)),
+    ...eventReasons(event, (facts) => go(leaveOut(state, facts))), actions(after, chart));
+  $("status").textContent = `${chance(curve.at(-1).by)} by ${curve.at(-1).date}. ${quantileWords(after)}`;
+}
+
+const figure = (words, by, old) => el("div", {}, el("dt", {}, `within ${words}`),
+  el("dd", {}, chance(by), ...(old === undefined ? [] : [el("span", { class: "old" }, ` was ${chance(old)}`)])));
 
 function quantileWords({ quantiles, curve }) {
-  const known = quantiles.filter(({ date }) => date);
-  if (!known.length) return `Probably not before the end of the forecast, ${curve.at(-1).date}.`;
-  return `It has happened with ${known.map(({ level, date }) => `${Math.round(100 * level)}% by ${date}`).join(", ")}.`;
+  const reached = quantiles.filter(({ date }) => date);
+  if (!reached.length) return `Probably not before the end of the forecast, ${curve.at(-1).date}.`;
+  return `It has happened with a probability of ${reached.map(({ level, date }) => `${Math.round(100 * level)}% by ${date}`).join(", ")}.`;
 }
 
 function actions(found, chart) {

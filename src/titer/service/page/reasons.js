@@ -1,0 +1,34 @@
+// Evidence in words: each reason with its share, and a button that leaves its facts out of the history.
+
+import { el, wholePercent } from "./elements.js";
+
+const WORTH_SHOWING = 0.005; // a smaller share would be shown as 0%
+
+export const worthShowing = (reasons) => reasons.filter((reason) => reason.share >= WORTH_SHOWING);
+
+export function reasonList(reasons, onLeaveOut) {
+  const rest = 1 - reasons.reduce((sum, reason) => sum + reason.share, 0);
+  // The same lines as on the command line: the reasons worth showing, and all other evidence together.
+  const lines = reasons.length && rest >= WORTH_SHOWING ? [...reasons, { share: rest, text: "weaker evidence", facts: [] }] : reasons;
+  return el("ul", { class: "reasons" }, ...lines.map((reason) => el("li", {},
+    el("span", { class: "number" }, wholePercent(reason.share)), " ", el("span", {}, reason.text), " ", leaveOutButton(reason, onLeaveOut))));
+}
+
+function leaveOutButton({ facts, count, text }, onLeaveOut) {
+  if (!onLeaveOut || !facts.length) return "";
+  const words = count > 1 ? "Leave out the latest" : "Leave out";
+  return el("button", {
+    type: "button", class: "quiet", "data-key": text, "aria-label": `${words}: ${facts.map((fact) => fact.sentence).join("; ")}`,
+    click: () => onLeaveOut(facts),
+  }, words);
+}
+
+// Causes (why something happens at all) and reasons (why with this object), strongest first.
+export function eventReasons({ causes, reasons, object }, onLeaveOut) {
+  const part = (title, items) => {
+    const shown = worthShowing(items);
+    return shown.length ? [el("h3", {}, title), reasonList(shown, onLeaveOut)] : [];
+  };
+  const found = [...part("What makes it likely now", causes), ...part(`Why ${object}`, reasons)];
+  return found.length ? found : [el("p", { class: "empty" }, "The model has no evidence to show for this event.")];
+}

@@ -1,0 +1,109 @@
+"""Adding facts on the page, with the token that the browser was given."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from service.browsing import browser_tests, new_page, served
+from service.process import Service
+from titer.data.dataset import Dataset
+
+pytestmark = browser_tests
+TOKEN = "open sesame"
+
+
+@pytest.fixture(scope="module")
+def writable(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    path: Path = tmp_path_factory.mktemp("writable") / "run"
+    yield from served(world_data, path, events=True, token=TOKEN)
+
+
+@pytest.fixture
+def writer(browser: Browser) -> Iterator[Page]:
+    """A page of a user who has entered the token."""
+    yield from new_page(browser, http_credentials={"username": "any", "password": TOKEN})
+
+
+def fill(page: Page, subject: str, relation: str, object: str, date: str = "") -> None:
+    form = page.get_by_role("form", name="Add a fact")
+    for label, value in (("Subject", subject), ("Relation", relation), ("Object", object), ("Date", date)):
+        form.get_by_label(label).fill(value)
+    form.get_by_role("button", name="Add", exact=True).click()
+
+
+def test_an_added_fact_is_shown_and_the_forecast_is_made_again(writer: Page, writable: Service):
+    writer.goto(writable.url)
+    writer.get_by_role("link", name="Add facts").click()
+    fill(writer, "Aldoria", "hold talks with", "Drovia", "2023-07-03")
+    expect(writer.locator("#add-said")).to_contain_text("Added: Aldoria hold talks with Drovia, 2023-07-03.")
+    expect(writer.locator("#add-result .days li").first).to_have_text("Aldoria hold talks with Drovia")
+    expect(writer.locator("#add-result .events li").first).to_contain_text("Aldoria")
+    expect(writer.get_by_text("The 7 days from 4 Jul 2023 to 10 Jul 2023")).to_be_visible()
+    writer.get_by_role("link", name="Home").click()
+    expect(writer.locator("#window")).to_contain_text("from 4 Jul 2023")
+    with writable.client(TOKEN) as client:
+        latest = client.get("/v1/past-events", params={"limit": 1}).json()["facts"][0]
+    assert (latest["subject"], latest["object"], latest["time"]) == ("Aldoria", "Drovia", "2023-07-03")
+
+
+def test_an_unknown_name_is_added_only_after_a_question(writer: Page, writable: Service):
+    writer.goto(f"{writable.url}/facts")
+    fill(writer, "Aldori", "hold talks with", "Drovia", "2023-07-04")
+    expect(writer.locator("#add-said")).to_contain_text("“Aldori” is not known yet.")
+    writer.get_by_role("button", name="Aldoria", exact=True).click()
+    expect(writer.locator("#add-subject")).to_have_value("Aldoria")
+    fill(writer, "Aldoria", "hold talks with", "Newland", "2023-07-04")
+    with writable.client(TOKEN) as client:
+        assert client.get("/v1/names", params={"kind": "entity", "q": "newland"}).json()["names"] == []
+    writer.get_by_role("button", name="Add as a new entity").click()
+    expect(writer.locator("#add-said")).to_contain_text("1 entity without a fact in training: Newland.")
+
+
+def test_what_is_refused_says_why_and_what_to_do(writer: Page, writable: Service):
+    writer.goto(f"{writable.url}/facts")
+    fill(writer, "Aldoria", "hold talks wth", "Drovia", "2023-07-05")
+    expect(writer.locator("#add-said [role=alert]")).to_contain_text("hold talks wth")
+    fill(writer, "Aldoria", "hold talks with", "Drovia", "tomorrow-ish")
+    expect(writer.locator("#add-said [role=alert]")).to_contain_text("tomorrow-ish")
+    fill(writer, "Fenland", "accuse", "Drovia", "2023-06-02")
+    expect(writer.locator("#add-said [role=alert]")).to_contain_text("before the last known")
+    writer.get_by_role("button", name="Add it to the past").click()
+    expect(writer.locator("#add-said")).to_contain_text("Added: Fenland accuse Drovia")
+    fill(writer, "Fenland", "accuse", "Drovia", "2023-06-02")
+    expect(writer.locator("#add-said")).to_contain_text(re.compile("Known already|Add it to the past"))
+
+
+def test_a_fact_is_added_with_the_keyboard_alone(writer: Page, writable: Service):
+    writer.goto(f"{writable.url}/facts")
+    writer.locator("#add-subject").focus()
+    writer.keyboard.type("Keld")
+    expect(writer.get_by_role("option").first).to_be_visible()
+    writer.keyboard.press("ArrowDown")
+    writer.keyboard.press("Enter")
+    expect(writer.locator("#add-subject")).to_have_value("Keldan")
+    for text in ("accuse", "Fenland"):
+        writer.keyboard.press("Tab")
+        writer.keyboard.type(text)
+    writer.keyboard.press("Enter")
+    expect(writer.locator("#add-said")).to_contain_text("Added: Keldan accuse Fenland")
+
+
+def test_the_form_is_accessible_and_no_token_is_stored_on_the_page(writer: Page, writable: Service):
+    writer.goto(f"{writable.url}/facts")
+    fill(writer, "Aldori", "hold talks with", "Drovia", "2023-07-09")
+    expect(writer.locator("#add-said")).to_contain_text("is not known yet")
+    found = Axe().run(writer)
+    assert found.violations_count == 0, found.generate_report()
+    assert writer.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    assert TOKEN not in writer.content()
+
+
+def test_a_service_without_a_token_says_that_it_is_read_only(page: Page, service: Service):
+    page.goto(f"{service.url}/facts")
+    expect(page.locator("#add-note")).to_contain_text("This service is read-only.")
+    expect(page.get_by_role("form", name="Add a fact")).to_be_hidden()
+    expect(page.get_by_role("link", name="Add facts")).to_be_hidden()

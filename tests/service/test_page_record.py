@@ -1,0 +1,64 @@
+"""How good the forecasts have been, on the page."""
+
+from playwright.sync_api import Page, Route, expect
+
+from service.browsing import browser_tests
+from service.process import Service
+
+pytestmark = browser_tests
+
+
+def checked(service: Service) -> list[dict[str, object]]:
+    """Return all past windows, latest first."""
+    with service.client() as client:
+        starts = client.get("/v1/past-forecasts").json()["starts"]
+        return [client.get("/v1/past-forecast", params={"start": start}).json() for start in starts]
+
+
+def test_the_record_shows_hits_reliability_and_surprises(page: Page, service: Service):
+    windows = checked(service)
+    page.goto(f"{service.url}/record")
+    bars = page.get_by_role("img", name="Most likely events that happened in each period").locator("rect.first title")
+    expect(bars).to_have_count(len(windows))
+    for text, window in zip(bars.all_text_contents(), reversed(windows), strict=True):
+        assert text.startswith(f"{window['window']}: {window['hits']} of 25 happened")
+    bins = {int(10 * one["probability"]) for window in windows for one in window["reliability"]}
+    expect(page.get_by_role("img", name="Share of events").locator("circle")).to_have_count(len(bins))
+    surprises = page.locator("section", has=page.get_by_role("heading", name="Unlikely, but happened"))
+    events = {
+        f"{one['subject']} {one['relation']} {one['object']}" for window in windows for one in window["surprises"]
+    }
+    shown = surprises.locator(".fact-line").all_inner_texts()
+    assert shown
+    assert set(shown) <= events
+    missed = page.locator("section", has=page.get_by_role("heading", name="Likely, but did not happen"))
+    top = {
+        f"{one['subject']} {one['relation']} {one['object']}"
+        for window in windows
+        for one in window["top"]
+        if not one["happened"]
+    }
+    assert set(missed.locator(".fact-line").all_inner_texts()) <= top
+
+
+def test_home_says_how_many_of_the_most_likely_events_happened(page: Page, service: Service):
+    windows = checked(service)
+    share = 100 * sum(one["hits"] for one in windows) / sum(len(one["top"]) for one in windows)
+    page.goto(service.url)
+    expect(page.locator("#how-good")).to_contain_text(f"{share:.0f}% of the most likely events happened")
+    page.get_by_role("link", name="See the record").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How good were the forecasts?")
+
+
+def test_windows_are_compared_one_after_another(page: Page, service: Service):
+    windows = checked(service)
+    state = {"steps": 7, "words": "7 days", "starts": [one["start"] for one in windows], "checked": windows[:1]}
+    page.route("**/v1/past-forecasts", lambda route: route.fulfill(json=state))
+    held: list[Route] = []
+    page.route("**/v1/past-forecast?**", lambda route: held.append(route))
+    page.goto(f"{service.url}/record")
+    expect(page.locator("#record .loading")).to_have_text(
+        f"Comparing the forecasts of the past: 1 of {len(windows)} periods…"
+    )
+    held[0].continue_()
+    expect(page.locator("#record .loading")).to_have_count(0)

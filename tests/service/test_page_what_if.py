@@ -1,0 +1,98 @@
+"""What-if on the page: facts left out and supposed, for who, whether and when."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from service.browsing import browser_tests
+from service.process import Service
+
+pytestmark = browser_tests
+TALKS = "subject=Aldoria&relation=hold+talks+with"
+
+
+def suppose(page: Page, subject: str, relation: str, object: str, date: str) -> None:
+    form = page.get_by_role("form", name="Suppose a fact")
+    if not form.is_visible():
+        page.get_by_text("What if something else had happened?").click()
+    for label, value in (("Subject", subject), ("Relation", relation), ("Object", object), ("On", date)):
+        form.get_by_label(label, exact=True).fill(value)
+    form.get_by_role("button", name="Suppose").click()
+
+
+def week(page: Page) -> str:
+    """Return the probability of the event within seven days."""
+    return page.locator("#whether .figures div", has_text="within 7 days").locator("dd").inner_text()
+
+
+def test_several_facts_are_supposed_and_left_out_and_each_is_undone(page: Page, service: Service):
+    page.goto(f"{service.url}/question?{TALKS}")
+    expect(page.locator("#answers li")).to_have_count(10)
+    before = page.locator("#answers").inner_text()
+    suppose(page, "Aldoria", "hold talks with", "Newland", "2023-06-30")
+    changes = page.locator("#changes li")
+    expect(changes).to_have_text([re.compile("^With: Aldoria hold talks with Newland, 2023-06-30")])
+    expect(page.locator("#answers")).to_contain_text("Newland")
+    page.locator("#answers button").first.click()
+    page.locator("#reasons").get_by_role("button", name=re.compile("^Leave out")).first.click()
+    expect(changes).to_have_count(2)
+    suppose(page, "Drovia", "accuse", "Aldoria", "2023-06-30")
+    expect(changes).to_have_count(3)
+    page.get_by_role("button", name=re.compile("^Take it away: Aldoria")).click()
+    expect(changes).to_have_count(2)
+    expect(page.locator("#answers")).not_to_contain_text("Newland")
+    page.get_by_role("button", name="Undo all changes").click()
+    expect(changes).to_have_count(0)
+    expect(page.locator("#answers")).to_have_text(re.compile(re.escape(before.split("\n")[0])))
+    assert page.locator("#answers").inner_text() == before
+    page.go_back()
+    expect(changes).to_have_count(2)
+
+
+def test_when_is_forecast_again_without_a_fact_as_the_service_does(page: Page, service: Service):
+    event = {"subject": "Aldoria", "relation": "hold talks with", "object": "Drovia"}
+    page.goto(f"{service.url}/question?{TALKS}&object=Drovia")
+    leave_out = page.locator("#whether").get_by_role("button", name=re.compile("^Leave out")).first
+    expect(leave_out).to_be_visible()
+    before = week(page)
+    leave_out.click()
+    expect(page.locator("#changes li")).to_contain_text("Without: ")
+    expect(page.locator("#whether .old").first).to_have_text(re.compile("was"))
+    assert f"was {before}" in week(page)
+    with service.client() as client:
+        known = client.get("/v1/when", params={**event, "explain": 5}).json()
+        cause = known["event"]["causes"][0]["facts"][0]
+        without = [{name: cause[name] for name in ("subject", "relation", "object", "time")}]
+        found = client.post("/v1/when", json={**event, "without": without}).json()
+    assert found["curve"] != known["curve"]
+    titles = page.locator("#whether .hover title").all_text_contents()
+    assert titles == [f"by {one['date']}: {100 * one['by']:.0f}%" for one in found["curve"]]
+    page.get_by_role("button", name=re.compile("^Put it back")).click()
+    expect(page.locator("#whether .old")).to_have_count(0)
+    assert week(page) == before
+
+
+def test_a_misspelt_name_in_a_supposed_fact_is_fixed_by_a_suggestion_or_undone(page: Page, service: Service):
+    page.goto(f"{service.url}/question?{TALKS}")
+    expect(page.locator("#answers li")).to_have_count(10)
+    suppose(page, "Drovia", "acuse", "Aldoria", "2023-06-29")
+    expect(page.get_by_role("alert")).to_contain_text("unknown relation 'acuse'")
+    page.get_by_role("button", name="accuse", exact=True).click()
+    expect(page.locator("#changes li")).to_contain_text("Drovia accuse Aldoria")
+    suppose(page, "Drovia", "accuse", "Fenland", "2023-08-29")
+    expect(page.get_by_role("alert")).to_contain_text("only facts before the question's time")
+    page.get_by_role("button", name="Undo all changes").click()
+    expect(page.get_by_role("alert")).to_be_hidden()
+    expect(page.locator("#answers li")).to_have_count(10)
+
+
+def test_a_fact_is_left_out_and_put_back_with_the_keyboard_alone(page: Page, service: Service):
+    page.goto(f"{service.url}/question?{TALKS}&object=Drovia")
+    leave_out = page.locator("#whether").get_by_role("button", name=re.compile("^Leave out")).first
+    leave_out.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#changes li")).to_contain_text("Without: ")
+    page.get_by_role("button", name=re.compile("^Put it back")).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#changes li")).to_have_count(0)
+    expect(page.locator("#whether-title")).to_be_focused()
