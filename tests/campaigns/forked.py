@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,7 @@ def in_fork(work: Callable[[], Any], output: Path) -> int:
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
-        except BaseException:
-            import traceback
-
+        except BaseException:  # noqa: BLE001 - the parent reads it from the output
             traceback.print_exc()
         finally:
             sys.stdout.flush()

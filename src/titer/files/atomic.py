@@ -25,7 +25,7 @@ def atomic_path(target: Path) -> Generator[Path]:
     with _naming(target), _temporary(target, folder=False) as temporary:
         yield temporary
         flush(temporary)
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(file_mode())
         temporary.replace(target)
         flush(target.parent)
 
@@ -107,6 +107,11 @@ def _naming(target: Path) -> Generator[None]:
         if name and f".{target.name}." not in name:
             raise
         raise OSError(error.errno or 0, error.strerror or str(error), str(target)) from error
+
+
+def file_mode() -> int:
+    """Return the permissions of a new file; temporary files are created with fewer."""
+    return 0o666 & ~_umask()
 
 
 def _umask() -> int:
