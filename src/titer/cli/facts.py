@@ -77,8 +77,8 @@ def add(
 
     The file is read as the dataset was imported, with the same columns and date format, unless options say otherwise.
     The next question is answered with them. Facts must not be earlier than the last known time step, nor after today or
-    far after that step. They may have entities that are unseen in training, but no unknown relation. A known fact is not added twice. Nothing is stored
-    unless every row is valid; facts are on disk when the command returns.
+    far after that step. They may have entities that are unseen in training, but no unknown relation. A known fact is
+    not added twice. Nothing is stored unless every row is valid; facts are on disk when the command returns.
     """
     from titer.store.adding import add_file
 

@@ -76,10 +76,12 @@ def check_times(
             ago = f"{axis.duration(known.last - step)} before the last known step, {axis.label(known.last)}"
             reasons[place] = f"{axis.label(step)} is {ago}; only a backfill accepts earlier facts"
         elif today is not None and step > today and not allow_future:
-            reasons[place] = f"{axis.label(step)} is after today; allow_future accepts facts of the future"
+            reasons[place] = (
+                f"{axis.label(step)} is after today; allow_future (--allow-future) accepts facts of the future"
+            )
         elif step > known.far and not allow_future:
             ahead = f"{axis.duration(step - known.last)} after the last known step, {axis.label(known.last)}"
-            reasons[place] = f"{axis.label(step)} is {ahead}; allow_future accepts it if it is correct"
+            reasons[place] = f"{axis.label(step)} is {ahead}; allow_future (--allow-future) accepts it"
         else:
             low, high = min(low, step), max(high, step)
     if reasons:

@@ -24,16 +24,7 @@ from titer.store.checks import KnownTimes, check_names, check_times
 from titer.store.database import WRITES, connect, create_sqlite, database_url, shown, without_secrets
 from titer.store.named import Added, NamedFact, RefusedFactsError, Removed, StoredFact, UnknownNumberError, Update
 
-__all__ = [
-    "Added",
-    "FactStore",
-    "NamedFact",
-    "RefusedFactsError",
-    "Removed",
-    "StoredFact",
-    "UnknownNumberError",
-    "Update",
-]
+__all__ = ["Added", "FactStore", "NamedFact", "RefusedFactsError", "Removed", "StoredFact", "UnknownNumberError"]
 
 LOOK_UP = 500
 """How many facts one statement looks up."""
