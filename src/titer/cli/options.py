@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, written by titer train.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
+RawCsvOption = Annotated[
+    bool,
+    typer.Option(
+        "--raw-csv", help="Write names to CSV as they are, also those that a spreadsheet would run as formulas."
+    ),
+]
 StoreOption = Annotated[
     str | None,
     typer.Option(

@@ -1,7 +1,7 @@
 """The run directory."""
 
 import json
-import shutil
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,28 +11,30 @@ from titer.data.dataset import Dataset
 from titer.data.dataset_folder import open_dataset, save_dataset
 from titer.errors import RunError
 from titer.evaluation.evaluate import Evaluation
-from titer.files import write_json, write_text
+from titer.files import (
+    atomic_directory,
+    check_sealed_text,
+    read_sealed_json,
+    sha256_of,
+    write_sealed_json,
+    write_sealed_text,
+    write_text,
+)
 from titer.models.base import Model
-from titer.models.registry import model_class
+from titer.runs.build import build_model
 from titer.runs.card import card
 from titer.runs.evaluation_settings import changed_settings, with_evaluation_settings
-from titer.runs.overwriting import check_can_create
+from titer.runs.overwriting import STAGED, check_can_create
 from titer.toml import to_toml
 from titer.training.config import Config
 from titer.training.device import choose_device
 from titer.training.layout import (
     CARD,
     CONFIG,
-    CURVES,
     DATASET,
-    EVENT_CHECKS,
-    EVENT_METRICS,
-    EVENTS,
     LOG,
     METRICS,
     MODEL,
-    OLD_PICTURE,
-    PICTURE,
     STORE,
     SUMMARY,
 )
@@ -81,21 +83,21 @@ class Run:
         """
         path = Path(path)
         check_can_create(path, overwrite=overwrite)
-        path.mkdir(parents=True, exist_ok=True)
-        parts = (
-            path / name
-            for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS, EVENT_CHECKS)
-        )
-        for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
-            old.unlink(missing_ok=True)
-        shutil.rmtree(path / CURVES, ignore_errors=True)
-        save_dataset(dataset, path / DATASET, overwrite=overwrite)
-        write_text(path / CONFIG, to_toml(config.to_dict()))
+        # In one step, so that a process that is killed leaves the old run or the new one.
+        with atomic_directory(path, overwrite=True) as folder:
+            save_dataset(dataset, folder / DATASET)
+            write_sealed_text(folder / CONFIG, to_toml(config.to_dict()))
+            if (path / STAGED).exists():
+                (folder / STAGED).touch()
         return cls(path)
 
     @cached_property
     def config(self) -> Config:
         """The configuration of the run."""
+        try:
+            check_sealed_text(self.path / CONFIG)
+        except ValueError as error:
+            raise RunError(f"{self.path / CONFIG} is damaged: {error}") from error
         return Config.from_dict(read_toml(self.path / CONFIG))
 
     @cached_property
@@ -126,7 +128,7 @@ class Run:
         path = self.path / MODEL
         if not path.is_file():
             raise RunError(f"{self.path} has no {MODEL} yet: training has not reached its first checkpoint")
-        model = model_class(config.model_name)(self.dataset.vocabulary, self.dataset.axis, config.model)
+        model = build_model(config, self.dataset)
         load_weights(model, path)
         if self.is_finished:
             model.temperature = self.summary.get("temperature", 1.0)
@@ -136,7 +138,17 @@ class Run:
     def log_rows(self) -> list[dict[str, Any]]:
         """The training log: one row for each epoch."""
         path = self.path / LOG
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
+        if not path.is_file():
+            return []
+        try:
+            if self.is_finished and self.summary.get("log_sha256", "") not in ("", sha256_of(path)):
+                raise ValueError("its checksum does not match")
+            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            if not all(isinstance(row, dict) for row in rows):
+                raise ValueError("a line is not a JSON object")
+            return rows
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Mark the training as finished.
@@ -144,12 +156,20 @@ class Run:
         Args:
             summary: What ``summary`` returns afterwards.
         """
-        write_json(self.path / SUMMARY, summary)
+        log = {"log_sha256": sha256_of(self.path / LOG)} if (self.path / LOG).is_file() else {}
+        write_sealed_json(self.path / SUMMARY, {**summary, **log})
 
     @property
     def summary(self) -> dict[str, Any]:
         """The summary of a finished training: at least ``seconds``, its duration since it last started."""
-        return json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
+        path = self.path / SUMMARY
+        try:
+            found = read_sealed_json(path)
+            if not math.isfinite(found["seconds"]) or not 0 < found.get("temperature", 1.0) < math.inf:
+                raise ValueError("a number is out of range")
+            return found
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
 
     @property
     def is_finished(self) -> bool:
@@ -163,7 +183,7 @@ class Run:
         if not path.is_file():
             return []
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))["evaluations"]
+            found = read_sealed_json(path)["evaluations"]
             if any({"model", "dataset", "split", "queries", "protocol", "metrics"} - set(one) for one in found):
                 raise KeyError("an evaluation is incomplete")
             return found
@@ -186,7 +206,7 @@ class Run:
         new = {**evaluation.to_dict(), **changed, "config": config.to_dict(), "titer": __version__}
         same = ("split", "protocol", "changed")
         kept = [old for old in self.evaluations if any(old.get(key) != new.get(key) for key in same)]
-        write_json(self.path / METRICS, {"evaluations": [*kept, new]})
+        write_sealed_json(self.path / METRICS, {"evaluations": [*kept, new]})
         self.write_card()
         return new
 

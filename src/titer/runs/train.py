@@ -9,7 +9,8 @@ from titer.data.dataset import Dataset
 from titer.errors import TiterError
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
-from titer.models.registry import model_class
+from titer.runs.build import build_model
+from titer.runs.place import training_place
 from titer.runs.run import Run
 from titer.training.config import Config
 from titer.training.device import choose_device, peak_memory
@@ -41,11 +42,17 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
     """
     if overwrite and resume:
         raise TiterError("a run can be overwritten or resumed, not both")
+    with training_place(Path(out), overwrite=overwrite, resume=resume) as place:
+        _train(dataset, config, place, overwrite=overwrite, resume=resume)
+    return Run(out)
+
+
+def _train(dataset: Dataset, config: Config, out: Path, *, overwrite: bool, resume: bool) -> Run:
     device = choose_device(config.training.device)
     torch.manual_seed(config.training.seed)
     # Built before the run is created, so that a wrong setting is found before anything is overwritten.
-    model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
-    run = _open_or_create(dataset, config, Path(out), overwrite=overwrite, resume=resume)
+    model = build_model(config, dataset)
+    run = _open_or_create(dataset, config, out, overwrite=overwrite, resume=resume)
     if resume and run.is_finished:
         return run
     started = time.perf_counter()

@@ -1,18 +1,15 @@
 """Checkpoints: the complete state of a training, so that it resumes exactly; no pickle."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from titer.errors import RunError
-from titer.files import atomic_path
+from titer.files.tensors import load_tensors, save_tensors
 from titer.models.base import Model
 from titer.training.weights import load_state
 
@@ -41,10 +38,8 @@ def save_checkpoint(
     tensors["random.cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    about = {"progress": vars(progress), "config": config, "sha256": _digest(tensors)}
-    with atomic_path(folder / f"checkpoint-{progress.epoch:06d}.safetensors") as temporary:
-        save_file(tensors, temporary, metadata={"titer": json.dumps(about)})
+    path = folder / f"checkpoint-{progress.epoch:06d}.safetensors"
+    save_tensors(path, tensors, {"progress": vars(progress), "config": config})
     for old in _checkpoints(folder)[KEPT:]:
         old.unlink()
 
@@ -56,14 +51,14 @@ def load_checkpoint(
     warnings: list[str] = []
     for path in _checkpoints(folder):
         try:
-            tensors, about = _read(path)
-        except (RunError, SafetensorError, OSError, ValueError, KeyError) as error:
+            tensors, about = load_tensors(path)
+            kept = about["progress"]
+        except (OSError, ValueError, KeyError) as error:
             warnings.append(f"{path} is damaged and was skipped: {error}")
             continue
         if about["config"] != json.loads(json.dumps(config)):  # JSON turns tuples into lists
             raise RunError(f"{path} belongs to a training with other settings; resume it with the same ones")
         _restore(model, optimiser, tensors)
-        kept = about["progress"]
         return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), warnings
     return Progress(), warnings
 
@@ -71,15 +66,6 @@ def load_checkpoint(
 def _checkpoints(folder: Path) -> list[Path]:
     """Return all checkpoints, latest first."""
     return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
-
-
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    with safe_open(path, framework="pt") as file:
-        about = json.loads((file.metadata() or {})["titer"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if _digest(tensors) != about["sha256"]:
-        raise RunError("checksum mismatch")
-    return tensors, about
 
 
 def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
@@ -95,11 +81,3 @@ def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, 
     torch.set_rng_state(tensors["random.cpu"])
     if torch.cuda.is_available() and "random.cuda" in tensors:
         torch.cuda.set_rng_state(tensors["random.cuda"])
-
-
-def _digest(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        digest.update(name.encode())
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
