@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
+from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split, ThreadsOption
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
 from titer.suggestions import hint
@@ -70,6 +70,7 @@ def evaluate(
         int | None, typer.Option(min=1, help="Queries scored at once (default: depends on the device).")
     ] = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Evaluate a run: MRR, Hits@k and calibration.

@@ -14,7 +14,7 @@ from titer.cli.event_questions import (
     WithinOption,
     answer,
 )
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def events(
     overwrite: OverwriteOption = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """List the most likely events of the next time steps.

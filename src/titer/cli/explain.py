@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from titer.cli.forecast import note_no_evidence
-from titer.cli.options import DeviceOption, JsonOption, RunArgument, StoreOption
+from titer.cli.options import DeviceOption, JsonOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import say, say_json
 
 EXAMPLES = (
@@ -34,6 +34,7 @@ def explain(
     ] = 10,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show the evidence for one answer, whatever its rank: OBJECT as the answer to SUBJECT RELATION ?.

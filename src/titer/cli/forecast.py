@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
@@ -67,6 +67,7 @@ def forecast(
     overwrite: OverwriteOption = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Answer a question: SUBJECT RELATION ? or ? RELATION OBJECT.

@@ -13,7 +13,7 @@ from titer.cli.event_questions import (
     WithinOption,
     answer,
 )
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption, ThreadsOption
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def likely(
     overwrite: OverwriteOption = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say how likely an event is to happen within a window of time steps.

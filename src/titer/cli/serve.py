@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, RunArgument, StoreOption
+from titer.cli.options import DeviceOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import note
 
 EXAMPLES = ("titer serve runs/first", "TITER_TOKEN=secret titer serve runs/first --host 0.0.0.0")
@@ -26,6 +26,7 @@ def serve(
         ),
     ] = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
 ) -> None:
     """Serve forecasts of a run over HTTP, with a web page at /.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.options import OverwriteOption
+from titer.cli.options import OverwriteOption, ThreadsOption
 from titer.cli.screen import note, say
 from titer.training.config import DEFAULT_MODEL
 
@@ -49,6 +49,7 @@ def train(
         bool, typer.Option("--events", help="Train the event model too, instead of when it is first used.")
     ] = False,
     overwrite: OverwriteOption = False,
+    threads: ThreadsOption = None,
 ) -> None:
     """Train a model on a dataset and write a run directory."""
     from titer.api import configuration_file

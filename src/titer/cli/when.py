@@ -6,7 +6,7 @@ import typer
 
 from titer.cli.event_questions import ExplainOption, FileOption, FromOption, OutOption, ReasonsOption, answer
 from titer.cli.likely import three_names
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption, ThreadsOption
 
 if TYPE_CHECKING:
     from titer.forecasting.events.results import WhenForecast
@@ -32,6 +32,7 @@ def when(
     overwrite: OverwriteOption = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say when an event happens next: quantiles, and the probability of each of the next 30 time steps.

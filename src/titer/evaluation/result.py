@@ -32,6 +32,7 @@ class Evaluation:
         temperature: The model's temperature, which the probabilities depend on.
         model: The name of the model.
         seconds: How long the evaluation took.
+        sampled_from: The number of queries of the split, if only a sample of them was asked; None otherwise.
     """
 
     dataset: Dataset
@@ -44,6 +45,7 @@ class Evaluation:
     temperature: float
     model: str
     seconds: float
+    sampled_from: int | None = None
 
     def ranks_under(self, protocol: Protocol | None = None) -> Tensor:
         """Return the rank of every true answer.
@@ -164,6 +166,7 @@ class Evaluation:
             },
             "split": self.split,
             "queries": len(self.queries),
+            **({"sampled_from": self.sampled_from} if self.sampled_from is not None else {}),
             "protocol": {"convention": self.protocol.name, **self.protocol.to_dict()},
             "metrics": self.metrics().to_dict(),
             "other_conventions": {name: metrics.to_dict() for name, metrics in self.other_conventions().items()},

@@ -17,6 +17,7 @@ from titer.models.registry import model_class
 from titer.runs.card import card
 from titer.runs.evaluation_settings import changed_settings, with_evaluation_settings
 from titer.runs.overwriting import check_can_create
+from titer.threads import use_threads
 from titer.toml import to_toml
 from titer.training.config import Config
 from titer.training.device import choose_device
@@ -128,7 +129,10 @@ class Run:
         load_weights(model, path)
         if self.is_finished:
             model.temperature = self.summary.get("temperature", 1.0)
-        return model.to(choose_device(device)).eval()
+        model = model.to(choose_device(device)).eval()
+        if model.device.type == "cpu":
+            use_threads(self.dataset.vocabulary.num_entities)
+        return model
 
     @property
     def log_rows(self) -> list[dict[str, Any]]:

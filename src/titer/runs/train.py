@@ -11,12 +11,17 @@ from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
 from titer.models.registry import model_class
 from titer.runs.run import Run
-from titer.training.config import Config
+from titer.threads import use_threads
+from titer.training.config import Config, TrainingConfig
 from titer.training.device import choose_device, peak_memory
 from titer.training.layout import CONFIG, MODEL
-from titer.training.loop import fit
+from titer.training.loop import facts_to_learn, fit
 from titer.training.temperature import fit_temperature
 from titer.training.weights import save_weights
+
+VALIDATION_SHARE = 0.25
+"""Validation asks at most this share of the number of queries of an epoch, so that it does not dominate training."""
+MIN_VALIDATION_QUERIES = 4000
 
 
 def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool = False, resume: bool = False) -> Run:
@@ -42,6 +47,8 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
     if overwrite and resume:
         raise TiterError("a run can be overwritten or resumed, not both")
     device = choose_device(config.training.device)
+    if device.type == "cpu":
+        use_threads(dataset.vocabulary.num_entities)
     torch.manual_seed(config.training.seed)
     # Built before the run is created, so that a wrong setting is found before anything is overwritten.
     model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
@@ -53,7 +60,7 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
     prepared = time.perf_counter() - started
     model.to(device)
     # Prepared once: all validations, the temperature and the final evaluation use the same history and filter.
-    validation = EvaluationTask(dataset, "valid", device=model.device) if len(dataset.valid) else None
+    validation = _validation(dataset, config.training, model.device) if len(dataset.valid) else None
     if model.is_trained_by_gradients:
         fit(model, dataset, config, run.path, validation=validation)
     else:
@@ -64,8 +71,16 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
         run.record(evaluate_task(model, validation))
     run.write_card()
     times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
-    run.finish({**times, **peak_memory(device), "temperature": model.temperature})
+    threads = {"threads": torch.get_num_threads()} if device.type == "cpu" else {}
+    run.finish({**times, **threads, **peak_memory(device), "temperature": model.temperature})
     return run
+
+
+def _validation(dataset: Dataset, config: TrainingConfig, device: torch.device) -> EvaluationTask:
+    """Prepare the validation split: a sample of it where an epoch is short in comparison."""
+    queries = 2 * len(facts_to_learn(dataset.train, config.recent_steps))
+    limit = max(MIN_VALIDATION_QUERIES, round(VALIDATION_SHARE * queries))
+    return EvaluationTask(dataset, "valid", device=device, max_queries=limit)
 
 
 def _open_or_create(dataset: Dataset, config: Config, out: Path, *, overwrite: bool, resume: bool) -> Run:
