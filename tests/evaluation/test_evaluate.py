@@ -215,14 +215,14 @@ def test_a_sample_of_a_split_is_ranked_as_within_the_whole_split(dataset: Datase
     whole = evaluate_task(model, EvaluationTask(dataset, "test"), quiet=True)
     part = evaluate_task(model, EvaluationTask(dataset, "test", max_queries=50), quiet=True)
     again = EvaluationTask(dataset, "test", max_queries=50)
-    assert (len(part.queries), part.sampled_from, part.to_dict()["sampled_from"]) == (50, len(whole.queries), 180)
+    assert (len(part.queries), part.sampled_from, part.to_dict()["sampled_from"]) == (50, len(whole.queries), 192)
     assert torch.equal(part.answers, again.answers)
     rank_of = dict(zip(rows_of(whole), whole.ranks_under().tolist(), strict=True))
     assert [rank_of[row] for row in rows_of(part)] == part.ranks_under().tolist()
 
 
 def test_a_split_that_is_small_enough_is_not_sampled(dataset: Dataset):
-    found = evaluate_task(Spy(dataset.vocabulary, dataset.axis), EvaluationTask(dataset, max_queries=180), quiet=True)
+    found = evaluate_task(Spy(dataset.vocabulary, dataset.axis), EvaluationTask(dataset, max_queries=192), quiet=True)
     assert found.sampled_from is None
     assert "sampled_from" not in found.to_dict()
 

@@ -17,6 +17,7 @@ from titer.training.layout import (
     MODEL,
     OLD_PICTURE,
     PICTURE,
+    RANKS,
     STORE,
     SUMMARY,
 )
@@ -26,7 +27,7 @@ from titer.training.settings import read_toml
 def _is_run(path: Path) -> bool:
     """Return whether a folder holds a run and nothing else."""
     known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS}
-    names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
+    names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", f"{RANKS}-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False
     tables = read_toml(path / CONFIG)

@@ -17,6 +17,7 @@ from titer.models.registry import model_class
 from titer.runs.card import card
 from titer.runs.evaluation_settings import changed_settings, with_evaluation_settings
 from titer.runs.overwriting import check_can_create
+from titer.runs.rank_files import rank_file, save_ranks
 from titer.threads import use_threads
 from titer.toml import to_toml
 from titer.training.config import Config
@@ -33,6 +34,7 @@ from titer.training.layout import (
     MODEL,
     OLD_PICTURE,
     PICTURE,
+    RANKS,
     STORE,
     SUMMARY,
 )
@@ -85,7 +87,7 @@ class Run:
         parts = (
             path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS)
         )
-        for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
+        for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{RANKS}-*"), *path.glob(f"{STORE}*")):
             old.unlink(missing_ok=True)
         shutil.rmtree(path / CURVES, ignore_errors=True)
         save_dataset(dataset, path / DATASET, overwrite=overwrite)
@@ -172,12 +174,16 @@ class Run:
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
 
-    def record(self, evaluation: Evaluation, changes: list[str] | None = None) -> dict[str, Any]:
+    def record(self, evaluation: Evaluation, changes: list[str] | None = None, **more: Any) -> dict[str, Any]:
         """Write an evaluation to ``metrics.json``; it replaces an earlier one of the same split, protocol and changes.
+
+        The ranks of its queries are kept in a file of their own, with which ``titer compare`` compares runs query by
+        query.
 
         Args:
             evaluation: An evaluation of this run's model.
             changes: The settings that were changed for it, as for ``load_model``.
+            **more: Further entries of the record, such as the baseline.
 
         Returns:
             The record as it was written.
@@ -185,12 +191,21 @@ class Run:
         changes = changes or []
         config = with_evaluation_settings(self.config, changes)
         changed = {"changed": changed_settings(changes)} if changes else {}
-        new = {**evaluation.to_dict(), **changed, "config": config.to_dict(), "titer": __version__}
+        new = {**evaluation.to_dict(), **changed, **more, "config": config.to_dict(), "titer": __version__}
+        save_ranks(self.ranks_path(new), evaluation.ranks_under())
         same = ("split", "protocol", "changed")
         kept = [old for old in self.evaluations if any(old.get(key) != new.get(key) for key in same)]
         write_json(self.path / METRICS, {"evaluations": [*kept, new]})
         self.write_card()
         return new
+
+    def ranks_path(self, record: dict[str, Any]) -> Path:
+        """Return the file with the ranks of a recorded evaluation.
+
+        Args:
+            record: An entry of ``evaluations``.
+        """
+        return rank_file(self.path, **{key: record.get(key) for key in ("split", "protocol", "changed")})
 
     def write_card(self) -> None:
         """Write the card of the run, ``README.md``."""
