@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from titer.cli.interruption import note_state
 from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, Split, ThreadsOption
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
@@ -88,8 +89,9 @@ def evaluate(
     Asks both queries of every fact in a split, (s, r, ?, t) and (?, r, o, t), and ranks the true answers, beside what
     counting past facts alone reaches. The result is also stored in metrics.json of the run.
     """
+    from titer.data.export import check_table_file, write_table
     from titer.evaluation.evaluate import evaluate as evaluate_model
-    from titer.evaluation.rank_table import check_rank_file, write_ranks
+    from titer.evaluation.rank_table import rank_table
     from titer.runs.baseline import baseline_of
     from titer.runs.run import Run
 
@@ -99,15 +101,16 @@ def evaluate(
         evaluate_events(run, split.value, horizon, device, json=json)
         return
     if out is not None:
-        check_rank_file(out, overwrite=overwrite)
+        check_table_file(out, overwrite=overwrite)
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened, changes = Run(run), set or []
+    note_state(run)
     model = opened.load_model(device, changes)
     found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
     counted = baseline_of(opened, found) if baseline else None
     recorded = opened.record(found, changes, **({"baseline": counted.to_dict()} if counted is not None else {}))
     if out is not None:
-        write_ranks(found, out, overwrite=overwrite)
+        write_table(rank_table(found), out, overwrite=overwrite)
         note(f"{out}: ranks of {len(found.queries):,} queries")
     if results is not None:
         note(f"{_write_result(opened, found, changes, results, label)} is written")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from titer.cli.forecast import note_no_evidence
+from titer.cli.interruption import note_state
 from titer.cli.options import DeviceOption, JsonOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import say, say_json
 
@@ -45,6 +46,7 @@ def explain(
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.question import Question
 
+    note_state(run)
     question = Question(None, relation, object, at) if asks_subject else Question(subject, relation, None, at)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, reasons)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from titer.cli.interruption import note_state
 from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
@@ -92,6 +93,7 @@ def forecast(
     if out is not None:
         raise TiterError("--out needs --file; use --json for the answers to one question")
     question = Question(subject, relation, object, at)
+    note_state(run)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explained)
     found = (
@@ -128,6 +130,7 @@ def _answer_file(
     if out is not None:
         check_can_write(out, overwrite=overwrite)
     questions, total = read_questions(file, _mapping(run)), count_rows(file)
+    note_state(run)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explain)
     results = forecaster.ask_many(questions, top=top, explain=explain)

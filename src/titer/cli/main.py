@@ -19,6 +19,7 @@ from titer.cli import (
     report,
     reproduce,
     serve,
+    settings,
     size,
     train,
     when,
@@ -52,6 +53,7 @@ for command, function, lines in (
     ("plot", plot.plot, plot.EXAMPLES),
     ("serve", serve.serve, serve.EXAMPLES),
     ("models", models.models, models.EXAMPLES),
+    ("settings", settings.settings, settings.EXAMPLES),
     ("size", size.size, size.EXAMPLES),
     ("reproduce", reproduce.reproduce, ("titer reproduce path_mixture/small-world",)),
 ):

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from titer.cli.interruption import note_state
 from titer.cli.options import DeviceOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import note
 
@@ -37,4 +38,5 @@ def serve(
 
     if token is None and host not in LOOPBACK:
         note(f"warning: every client that can reach {host} can send questions; set --token to require a token")
+    note_state(run)
     run_server(run, host=host, port=port, store=store, token=token, device=device)

@@ -1,17 +1,10 @@
 """The ranks of an evaluation as a table, with a row for each query."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
-from titer.errors import TiterError
+from titer.data.export import names_of
 from titer.evaluation.result import Evaluation
-from titer.files import atomic_path
-
-FORMATS = (".parquet", ".csv")
 
 
 def rank_table(found: Evaluation) -> pa.Table:
@@ -32,52 +25,18 @@ def rank_table(found: Evaluation) -> pa.Table:
     novelty = np.where(found.novelty_masks()["repeated"].numpy(), 0, 1)
     novelty[found.novelty_masks()["never_seen"].numpy()] = 2
 
-    def names(ids: np.ndarray, of: list[str]) -> pa.Array:
-        return pa.DictionaryArray.from_arrays(pa.array(ids, pa.int32()), pa.array(of, pa.string())).dictionary_decode()
-
     return pa.table(
         {
-            "subject": names(subject, list(vocabulary.entities)),
-            "relation": names(relation, list(vocabulary.relations)),
-            "object": names(object, list(vocabulary.entities)),
-            "time": names(place, [axis.label(int(step)) for step in steps]),
-            "asks": names(asks_subject, ["object", "subject"]),
-            "answer": names(found.answers.numpy(), list(vocabulary.entities)),
+            "subject": names_of(subject, vocabulary.entities),
+            "relation": names_of(relation, vocabulary.relations),
+            "object": names_of(object, vocabulary.entities),
+            "time": names_of(place, [axis.label(int(step)) for step in steps]),
+            "asks": names_of(asks_subject.astype(np.int32), ["object", "subject"]),
+            "answer": names_of(found.answers.numpy(), vocabulary.entities),
             "rank": found.ranks_under().numpy(),
             "reached": found.ranks.reached.numpy(),
             "top_probability": found.confidence.probability.numpy(),
             "top_is_right": found.confidence.correct.numpy(),
-            "novelty": names(novelty, ["repeated", "new", "never_seen"]),
+            "novelty": names_of(novelty, ["repeated", "new", "never_seen"]),
         }
     )
-
-
-def check_rank_file(path: Path, *, overwrite: bool = False) -> None:
-    """Raise an error if a file of ranks cannot be written.
-
-    Raises:
-        TiterError: If the format is unknown, or the file exists and may not be overwritten.
-    """
-    if path.suffix.lower() not in FORMATS:
-        raise TiterError(f"{path}: ranks are written to files that end in {' or '.join(FORMATS)}")
-    if path.exists() and not overwrite:
-        raise TiterError(f"{path} already exists; choose another path or pass --overwrite")
-
-
-def write_ranks(found: Evaluation, path: Path, *, overwrite: bool = False) -> None:
-    """Write ``rank_table`` to a file, ``.parquet`` or ``.csv``.
-
-    Args:
-        found: The evaluation.
-        path: The file.
-        overwrite: Replace an existing file.
-
-    Raises:
-        TiterError: If the format is unknown, or the file exists and may not be overwritten.
-    """
-    check_rank_file(path, overwrite=overwrite)
-    with atomic_path(path) as temporary:
-        if path.suffix.lower() == ".csv":
-            pacsv.write_csv(rank_table(found), str(temporary))
-        else:
-            pq.write_table(rank_table(found), temporary)

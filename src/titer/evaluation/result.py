@@ -192,10 +192,11 @@ class Evaluation:
         """
         rows = [("all", self.metrics())]
         rows += [(f"asking for the {name}", metrics) for name, metrics in self.by_direction().items()]
-        names = {"seen": "with seen entities only", "unseen": "with an unseen entity"}
-        rows += [(names[name], metrics) for name, metrics in self.by_unseen().items()]
+        labels = {"seen": "with seen entities only", "unseen": "with an unseen entity"}
+        rows += [(labels[name], metrics) for name, metrics in self.by_unseen().items()]
         novel = self.by_novelty()
-        rows += [(NOVELTY[name], novel[name]) for name in ("new", "never_seen") if name in novel]
+        names = ("new", "never_seen") if "repeated" in novel else ("never_seen",)  # else all facts are new
+        rows += [(NOVELTY[name], novel[name]) for name in names if name in novel]
         rows += [(f"all, convention {name!r}", metrics) for name, metrics in self.other_conventions().items()]
         return rows
 

@@ -56,7 +56,7 @@ class Baseline:
     def words(self) -> str:
         """The comparison in plain words."""
         words = in_plain_words(self.model.to_dict(), self.baseline.to_dict())
-        if (new := self.model_by_novelty.get("new")) is not None:
+        if "repeated" in self.model_by_novelty and (new := self.model_by_novelty.get("new")) is not None:
             words += " " + novelty_in_plain_words(new.to_dict(), self.baseline_by_novelty["new"].to_dict())
         return words
 
@@ -81,6 +81,7 @@ class Baseline:
             "metrics": self.baseline.to_dict(),
             "novelty": {name: metrics.to_dict() for name, metrics in self.baseline_by_novelty.items()},
             "difference": self.difference.to_dict(),
+            "is_as_good": self.is_as_good,
             "words": self.words,
         }
 

@@ -62,7 +62,7 @@ class Run:
             raise RunError(f"{self.path} is not a run directory: it has no {CONFIG}")
 
     def __repr__(self) -> str:
-        state = "" if self.is_finished else ", training not finished"
+        state = f", {self.state}" if self.state else ""
         return f"<Run: {self.config.model_name}, {self.path}{state}>"
 
     @classmethod
@@ -159,6 +159,17 @@ class Run:
     def is_finished(self) -> bool:
         """Whether the training is finished."""
         return (self.path / SUMMARY).is_file()
+
+    @property
+    def state(self) -> str:
+        """What is unusual about the training, in words; empty for a finished one that was validated."""
+        if not self.is_finished:
+            epochs = [row["epoch"] for row in self.log_rows if "epoch" in row]
+            done = f"epoch {epochs[-1]} of {self.config.training.epochs}" if epochs else "no epoch is complete"
+            return f"training is not finished ({done})"
+        if found := self.summary.get("refit_of"):
+            return f"trained on all facts, with what validation chose for {found['run']}"
+        return ""
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:

@@ -10,7 +10,9 @@ from titer.errors import TiterError
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
 from titer.models.registry import model_class
+from titer.runs.baseline import baseline_of
 from titer.runs.run import Run
+from titer.runs.setting_differences import differences
 from titer.threads import use_threads
 from titer.training.config import Config, TrainingConfig
 from titer.training.device import choose_device, peak_memory
@@ -24,7 +26,15 @@ VALIDATION_SHARE = 0.25
 MIN_VALIDATION_QUERIES = 4000
 
 
-def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool = False, resume: bool = False) -> Run:
+def train(
+    dataset: Dataset,
+    config: Config,
+    out: Path | str,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    baseline: bool = False,
+) -> Run:
     """Train a model and write a run directory.
 
     With the same seed on a CPU, a resumed training ends with the same weights as an uninterrupted one.
@@ -35,6 +45,7 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
         out: The run directory to write.
         overwrite: Replace an existing run.
         resume: Continue an interrupted training from its last checkpoint.
+        baseline: Measure what counting past facts reaches on the validation split too.
 
     Returns:
         The finished run.
@@ -52,7 +63,7 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
     torch.manual_seed(config.training.seed)
     # Built before the run is created, so that a wrong setting is found before anything is overwritten.
     model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
-    run = _open_or_create(dataset, config, Path(out), overwrite=overwrite, resume=resume)
+    run = open_or_create(dataset, config, Path(out), overwrite=overwrite, resume=resume)
     if resume and run.is_finished:
         return run
     started = time.perf_counter()
@@ -68,7 +79,9 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
     model.temperature = fit_temperature(model, dataset, seed=config.training.seed, validation=validation)
     trained = time.perf_counter() - started
     if validation is not None:
-        run.record(evaluate_task(model, validation))
+        found = evaluate_task(model, validation)
+        counted = baseline_of(run, found) if baseline else None
+        run.record(found, **({"baseline": counted.to_dict()} if counted is not None else {}))
     run.write_card()
     times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
     threads = {"threads": torch.get_num_threads()} if device.type == "cpu" else {}
@@ -83,12 +96,19 @@ def _validation(dataset: Dataset, config: TrainingConfig, device: torch.device) 
     return EvaluationTask(dataset, "valid", device=device, max_queries=limit)
 
 
-def _open_or_create(dataset: Dataset, config: Config, out: Path, *, overwrite: bool, resume: bool) -> Run:
+def open_or_create(dataset: Dataset, config: Config, out: Path, *, overwrite: bool, resume: bool) -> Run:
+    """Create a run directory, or open the one to resume.
+
+    Raises:
+        TiterError: If ``out`` holds anything that may not be overwritten, or a run to resume with other settings or
+            data.
+    """
     if not resume or not (out / CONFIG).is_file():
         return Run.create(out, config, dataset, overwrite=overwrite)
     run = Run(out)
     if run.config != config:
-        raise TiterError(f"{out} was started with other settings; resume it with the same ones")
+        changed = differences(run.config.to_dict(), config.to_dict())
+        raise TiterError(f"{out} was started with other settings: {changed}. Resume it with the same ones")
     if run.dataset.checksum != dataset.checksum:
         raise TiterError(f"{out} was started with other data; resume it with the same dataset")
     return run
