@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from titer.cli import (
+    backtest,
     compare,
     data,
     evaluate,
@@ -18,6 +19,7 @@ from titer.cli import (
     plot,
     report,
     reproduce,
+    retrain,
     serve,
     settings,
     size,
@@ -41,6 +43,8 @@ app.add_typer(data.app, name="data")
 app.add_typer(facts.app, name="facts")
 for command, function, lines in (
     ("train", train.train, train.EXAMPLES),
+    ("retrain", retrain.retrain, retrain.EXAMPLES),
+    ("backtest", backtest.backtest, backtest.EXAMPLES),
     ("evaluate", evaluate.evaluate, evaluate.EXAMPLES),
     ("forecast", forecast.forecast, forecast.EXAMPLES),
     ("events", events.events, events.EXAMPLES),

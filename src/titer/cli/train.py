@@ -180,10 +180,9 @@ def _report(run: "Run") -> None:
 
 
 def _refit(run: "Run", out: Path, *, overwrite: bool, resume: bool) -> "Run":
-    from titer.runs.refit import refit, refit_config
+    from titer.runs.refit import epochs_words, refit
 
-    epochs = refit_config(run).training.epochs
-    note(f"training {run.config.model_name} on all {len(run.dataset.facts):,} facts, for {epochs} epochs")
+    note(f"training {run.config.model_name} on all {len(run.dataset.facts):,} facts{epochs_words(run)}")
     with continued_by(out):
         new = refit(run, out, overwrite=overwrite, resume=resume)
     say(f"{out}: trained on all {len(run.dataset.facts):,} facts, with what validation chose in {run.path}")

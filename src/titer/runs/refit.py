@@ -4,8 +4,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
+from titer.data.attributes import Attributes
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import RunError
@@ -45,7 +47,7 @@ def refit(
     if not run.is_finished:
         raise RunError(f"{run.path}: training is not finished; continue with: titer train --out {run.path} --resume")
     known = dataset or run.dataset
-    everything = replace(known, train=known.facts.sorted_by_time(), valid=Facts.empty(), test=Facts.empty())
+    everything = _in_one_split(known)
     config = refit_config(run)
     device = choose_device(config.training.device)
     if device.type == "cpu":
@@ -79,6 +81,21 @@ def refit_config(run: Run) -> Config:
     if rows and training.keep == "best":
         epochs = max(rows, key=lambda row: row["valid_mrr"])["epoch"]
     return replace(run.config, training=replace(training, epochs=epochs, keep="last", patience=0))
+
+
+def epochs_words(run: Run) -> str:
+    """Say for how many epochs a refit trains; nothing for a model without epochs."""
+    return f", for {refit_config(run).training.epochs} epochs" if run.log_rows else ""
+
+
+def _in_one_split(dataset: Dataset) -> Dataset:
+    """Return a dataset with all facts in the training split, in order of time."""
+    order = np.argsort(dataset.facts.time, kind="stable")
+    attributes = dataset.attributes
+    if attributes is not None:
+        attributes = Attributes({name: column.take(order) for name, column in attributes.columns.items()})
+    parts = {"train": dataset.facts[order], "valid": Facts.empty(), "test": Facts.empty()}
+    return replace(dataset, **parts, attributes=attributes)
 
 
 def _metrics(run: Run) -> list[dict[str, object]]:
