@@ -132,16 +132,17 @@ def test_an_interrupt_prints_how_to_continue(tmp_path: Path, small_path_mixture:
     assert "Traceback" not in printed
 
 
-class TestCompare:
-    @pytest.fixture(scope="class")
-    def runs(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        folder = tmp_path_factory.mktemp("compared")
-        titer("train", "small-world", "--model", "random_walk", "--seeds", "0,1,2", "--out", folder / "walks", *QUICK)
-        few = ("--set", "model.num_walks=2")
-        titer("train", "small-world", "--model", "random_walk", "--out", folder / "few" / "seed0", *few)
-        titer("train", "small-world", "--model", "recurrency", "--out", folder / "counts" / "seed0")
-        return folder
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared")
+    titer("train", "small-world", "--model", "random_walk", "--seeds", "0,1,2", "--out", folder / "walks", *QUICK)
+    few = ("--set", "model.num_walks=2")
+    titer("train", "small-world", "--model", "random_walk", "--out", folder / "few" / "seed0", *few)
+    titer("train", "small-world", "--model", "recurrency", "--out", folder / "counts" / "seed0")
+    return folder
 
+
+class TestCompare:
     def test_a_folder_of_seeds_is_one_row_with_mean_and_deviation(self, runs: Path):
         found = json.loads(titer("compare", runs / "walks", runs / "counts", "--split", "valid", "--json"))
         assert [row["model"] for row in found] == ["random_walk", "recurrency"]

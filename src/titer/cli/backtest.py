@@ -46,7 +46,7 @@ def backtest(
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Train and test on rolling origins: how good would the forecasts have been over time?
+    """Train and test on rolling origins, to see how good the forecasts would have been over time.
 
     Each window is forecast by a model that was trained on earlier facts only. The same command continues a backtest
     that was interrupted.

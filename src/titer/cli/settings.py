@@ -10,7 +10,7 @@ from titer.cli.options import JsonOption
 from titer.cli.screen import say, say_json
 from titer.training.config import DEFAULT_MODEL
 
-EXAMPLES = ("titer settings", "titer settings titer --json")
+EXAMPLES = ("titer settings path_mixture", "titer settings titer --json")
 WIDTH = 100
 
 

@@ -61,7 +61,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=0, help="Passes over the training facts.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (default: 0).")] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="N,N,…", help="Train a run for each of several seeds, such as 0,1,2.")
+        str | None, typer.Option(metavar="SEEDS", help="Train a run for each of several seeds, such as 0,1,2.")
     ] = None,
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda, cuda:N, or auto, which uses a GPU if there is one.")
