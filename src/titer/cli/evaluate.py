@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
+from titer.cli.interruption import note_state
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, Split, ThreadsOption
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
 from titer.suggestions import hint
@@ -14,12 +15,14 @@ from titer.suggestions import hint
 if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation
     from titer.evaluation.protocol import Protocol
+    from titer.runs.baseline import Baseline
     from titer.runs.run import Run
 
 EXAMPLES = (
     "titer evaluate runs/first",
     "titer evaluate runs/first --split valid --convention paper --json",
     "titer evaluate runs/titer --set model.inductive_mean=false",
+    "titer evaluate runs/first --out ranks.parquet",
 )
 
 
@@ -69,15 +72,27 @@ def evaluate(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Queries scored at once (default: depends on the device).")
     ] = None,
+    baseline: Annotated[
+        bool,
+        typer.Option("--baseline/--no-baseline", help="Show what counting past facts alone reaches."),
+    ] = True,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a row for each query: a .parquet or .csv file.")
+    ] = None,
+    overwrite: OverwriteOption = False,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Evaluate a run: MRR, Hits@k and calibration.
 
-    Asks both queries of every fact in a split, (s, r, ?, t) and (?, r, o, t), and ranks the true answers. The result
-    is also stored in metrics.json of the run.
+    Asks both queries of every fact in a split, (s, r, ?, t) and (?, r, o, t), and ranks the true answers, beside what
+    counting past facts alone reaches. The result is also stored in metrics.json of the run.
     """
+    from titer.data.export import check_table_file, write_table
     from titer.evaluation.evaluate import evaluate as evaluate_model
+    from titer.evaluation.rank_table import rank_table
+    from titer.runs.baseline import baseline_of
     from titer.runs.run import Run
 
     if events:
@@ -85,17 +100,24 @@ def evaluate(
 
         evaluate_events(run, split.value, horizon, device, json=json)
         return
+    if out is not None:
+        check_table_file(out, overwrite=overwrite)
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened, changes = Run(run), set or []
+    note_state(run)
     model = opened.load_model(device, changes)
     found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
-    recorded = opened.record(found, changes)
+    counted = baseline_of(opened, found) if baseline else None
+    recorded = opened.record(found, changes, **({"baseline": counted.to_dict()} if counted is not None else {}))
+    if out is not None:
+        write_table(rank_table(found), out, overwrite=overwrite)
+        note(f"{out}: ranks of {len(found.queries):,} queries")
     if results is not None:
         note(f"{_write_result(opened, found, changes, results, label)} is written")
     if json:
         say_json(recorded)
     else:
-        _show(found)
+        _show(found, counted)
 
 
 def _write_result(run: "Run", found: "Evaluation", changes: list[str], folder: Path, label: str | None) -> Path:
@@ -133,15 +155,15 @@ def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":
     return replace(convention(convention_name or "realistic"), **changes)
 
 
-def _show(found: "Evaluation") -> None:
+def _show(found: "Evaluation", counted: "Baseline | None") -> None:
     from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
+    from titer.evaluation.plain_words import in_plain_words
 
     say(f"{found.model} on {found.dataset.name}, {found.split} split: {len(found.queries):,} queries")
     say(f"protocol: {found.protocol}")
     say()
-    say_table(
-        ["", *METRIC_HEADERS],
-        [[label, *metric_cells(metrics)] for label, metrics in found.rows()],
-    )
+    rows = found.rows() if counted is None else counted.rows(found)
+    say_table(["", *METRIC_HEADERS], [[label, *metric_cells(metrics)] for label, metrics in rows])
     say()
+    say(in_plain_words(found.metrics().to_dict()) if counted is None else counted.words)
     say(f"calibration: {found.confidence}")

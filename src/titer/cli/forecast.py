@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RawCsvOption, RunArgument, StoreOption
+from titer.cli.interruption import note_state
+from titer.cli.options import (
+    DeviceOption,
+    JsonOption,
+    OverwriteOption,
+    RawCsvOption,
+    RunArgument,
+    StoreOption,
+    ThreadsOption,
+)
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
@@ -68,6 +77,7 @@ def forecast(
     raw_csv: RawCsvOption = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Answer a question: SUBJECT RELATION ? or ? RELATION OBJECT.
@@ -92,6 +102,7 @@ def forecast(
     if out is not None:
         raise TiterError("--out needs --file; use --json for the answers to one question")
     question = Question(subject, relation, object, at)
+    note_state(run)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explained)
     found = (
@@ -129,6 +140,7 @@ def _answer_file(
     if out is not None:
         check_can_write(out, overwrite=overwrite)
     questions, total = read_questions(file, _mapping(run)), count_rows(file)
+    note_state(run)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explain)
     results = forecaster.ask_many(questions, top=top, explain=explain)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from titer.cli import (
+    backtest,
     compare,
     data,
     evaluate,
@@ -18,7 +19,9 @@ from titer.cli import (
     plot,
     report,
     reproduce,
+    retrain,
     serve,
+    settings,
     size,
     train,
     when,
@@ -40,6 +43,8 @@ app.add_typer(data.app, name="data")
 app.add_typer(facts.app, name="facts")
 for command, function, lines in (
     ("train", train.train, train.EXAMPLES),
+    ("retrain", retrain.retrain, retrain.EXAMPLES),
+    ("backtest", backtest.backtest, backtest.EXAMPLES),
     ("evaluate", evaluate.evaluate, evaluate.EXAMPLES),
     ("forecast", forecast.forecast, forecast.EXAMPLES),
     ("events", events.events, events.EXAMPLES),
@@ -52,6 +57,7 @@ for command, function, lines in (
     ("plot", plot.plot, plot.EXAMPLES),
     ("serve", serve.serve, serve.EXAMPLES),
     ("models", models.models, models.EXAMPLES),
+    ("settings", settings.settings, settings.EXAMPLES),
     ("size", size.size, size.EXAMPLES),
     ("reproduce", reproduce.reproduce, ("titer reproduce path_mixture/small-world",)),
 ):

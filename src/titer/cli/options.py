@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +35,25 @@ DeviceOption = Annotated[
     str, typer.Option("--device", help="cpu, cuda, cuda:N, or auto, which uses a GPU if there is one.")
 ]
 
+
+def _set_threads(threads: int | None) -> int | None:
+    # Read by titer.threads when a model is trained or loaded, and by the processes that this one starts.
+    if threads is not None:
+        os.environ["TITER_THREADS"] = str(threads)
+    return threads
+
+
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        min=1,
+        envvar="TITER_THREADS",
+        show_envvar=False,
+        callback=_set_threads,
+        help="CPU threads (default: $TITER_THREADS, or one, and more for many entities if cores are idle).",
+    ),
+]
 
 # Options that describe a table of facts.
 ColumnOption = Annotated[

@@ -99,4 +99,5 @@ def evaluate_task(
         temperature=model.temperature,
         model=model.name,
         seconds=time.perf_counter() - started,
+        sampled_from=task.num_queries if len(queries) < task.num_queries else None,
     )

@@ -19,6 +19,7 @@ from titer.training.layout import (
     MODEL,
     OLD_PICTURE,
     PICTURE,
+    RANKS,
     STORE,
     SUMMARY,
 )
@@ -32,7 +33,7 @@ def _is_run(path: Path) -> bool:
     """Return whether a folder holds a run and nothing else."""
     known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE}
     known |= {EVENTS, EVENT_METRICS, EVENT_CHECKS}
-    names = {entry.name for entry in _content(path) if not entry.name.startswith(("checkpoint-", STORE))}
+    names = {entry.name for entry in _content(path) if not entry.name.startswith(("checkpoint-", f"{RANKS}-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False
     try:

@@ -25,6 +25,8 @@ from titer.runs.build import build_model
 from titer.runs.card import card
 from titer.runs.evaluation_settings import changed_settings, with_evaluation_settings
 from titer.runs.overwriting import STAGED, check_can_create
+from titer.runs.rank_files import rank_file, save_ranks
+from titer.threads import use_threads
 from titer.toml import to_toml
 from titer.training.config import Config
 from titer.training.device import choose_device
@@ -62,7 +64,7 @@ class Run:
             raise RunError(f"{self.path} is not a run directory: it has no {CONFIG}")
 
     def __repr__(self) -> str:
-        state = "" if self.is_finished else ", training not finished"
+        state = f", {self.state}" if self.state else ""
         return f"<Run: {self.config.model_name}, {self.path}{state}>"
 
     @classmethod
@@ -132,7 +134,10 @@ class Run:
         load_weights(model, path)
         if self.is_finished:
             model.temperature = self.summary.get("temperature", 1.0)
-        return model.to(choose_device(device)).eval()
+        model = model.to(choose_device(device)).eval()
+        if model.device.type == "cpu":
+            use_threads(self.dataset.vocabulary.num_entities)
+        return model
 
     @property
     def log_rows(self) -> list[dict[str, Any]]:
@@ -177,6 +182,17 @@ class Run:
         return (self.path / SUMMARY).is_file()
 
     @property
+    def state(self) -> str:
+        """What is unusual about the training, in words; empty for a finished one that was validated."""
+        if not self.is_finished:
+            epochs = [row["epoch"] for row in self.log_rows if "epoch" in row]
+            done = f"epoch {epochs[-1]} of {self.config.training.epochs}" if epochs else "no epoch is complete"
+            return f"training is not finished ({done})"
+        if found := self.summary.get("refit_of"):
+            return f"trained on all facts, with what validation chose for {found['run']}"
+        return ""
+
+    @property
     def evaluations(self) -> list[dict[str, Any]]:
         """All recorded evaluations, latest last."""
         path = self.path / METRICS
@@ -190,12 +206,16 @@ class Run:
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
 
-    def record(self, evaluation: Evaluation, changes: list[str] | None = None) -> dict[str, Any]:
+    def record(self, evaluation: Evaluation, changes: list[str] | None = None, **more: Any) -> dict[str, Any]:
         """Write an evaluation to ``metrics.json``; it replaces an earlier one of the same split, protocol and changes.
+
+        The ranks of its queries are kept in a file of their own, with which ``titer compare`` compares runs query by
+        query.
 
         Args:
             evaluation: An evaluation of this run's model.
             changes: The settings that were changed for it, as for ``load_model``.
+            **more: Further entries of the record, such as the baseline.
 
         Returns:
             The record as it was written.
@@ -203,12 +223,21 @@ class Run:
         changes = changes or []
         config = with_evaluation_settings(self.config, changes)
         changed = {"changed": changed_settings(changes)} if changes else {}
-        new = {**evaluation.to_dict(), **changed, "config": config.to_dict(), "titer": __version__}
+        new = {**evaluation.to_dict(), **changed, **more, "config": config.to_dict(), "titer": __version__}
+        save_ranks(self.ranks_path(new), evaluation.ranks_under())
         same = ("split", "protocol", "changed")
         kept = [old for old in self.evaluations if any(old.get(key) != new.get(key) for key in same)]
         write_sealed_json(self.path / METRICS, {"evaluations": [*kept, new]})
         self.write_card()
         return new
+
+    def ranks_path(self, record: dict[str, Any]) -> Path:
+        """Return the file with the ranks of a recorded evaluation.
+
+        Args:
+            record: An entry of ``evaluations``.
+        """
+        return rank_file(self.path, **{key: record.get(key) for key in ("split", "protocol", "changed")})
 
     def write_card(self) -> None:
         """Write the card of the run, ``README.md``."""

@@ -45,7 +45,7 @@ def fit(
     training = config.training
     if validation is None and len(dataset.valid):
         validation = EvaluationTask(dataset, "valid", device=model.device)
-    queries, answers = Queries.from_facts(_to_learn(dataset.train, training.recent_steps), dataset.vocabulary)
+    queries, answers = Queries.from_facts(facts_to_learn(dataset.train, training.recent_steps), dataset.vocabulary)
     # Each query sees only facts before its own time, so one history can hold the whole training split.
     history = History(dataset.train, dataset.vocabulary).to(model.device)
     stepper = make_stepper(model, queries, answers, history, training)
@@ -71,7 +71,7 @@ def fit(
     load_weights(model, folder / MODEL)
 
 
-def _to_learn(train: Facts, recent_steps: int) -> Facts:
+def facts_to_learn(train: Facts, recent_steps: int) -> Facts:
     """Return the facts of the last time steps, or all facts for 0."""
     if not recent_steps or len(train) == 0:
         return train

@@ -1,4 +1,4 @@
-"""Progress reports of a training: a log file, TensorBoard curves if it is installed, and a status line."""
+"""Progress reports of a training: a log file, TensorBoard curves if it is installed, and a line for each epoch."""
 
 import json
 import sys
@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from titer.files import write_text
+from titer.progress import duration
 from titer.training.checkpoint import Progress
 from titer.training.config import TrainingConfig
 from titer.training.layout import CURVES, LOG
 
 
 class Reporter:
-    """Reports every epoch to the log file, to TensorBoard and to a terminal."""
+    """Reports every epoch to the log file, to TensorBoard and to standard error: on a terminal, in one line."""
 
     def __init__(self, folder: Path, config: TrainingConfig, progress: Progress, warnings: list[str]):
         self.log, self.config = folder / LOG, config
@@ -38,7 +39,7 @@ class Reporter:
 
     def say(self, text: str) -> None:
         """Print a message on standard error."""
-        print(text, file=sys.stderr)
+        print(text, file=sys.stderr, flush=True)
 
     def epoch(self, row: dict[str, Any], progress: Progress) -> None:
         """Report one finished epoch."""
@@ -50,15 +51,19 @@ class Reporter:
         if self.is_watched:
             sys.stderr.write(f"\r\x1b[2K{self._line(row, progress)}")
             sys.stderr.flush()
+        else:
+            self.say(self._line(row, progress))
 
     def _line(self, row: dict[str, Any], progress: Progress) -> str:
         done = row["epoch"] - self.first_epoch
         left = (time.perf_counter() - self.started) / done * (self.config.epochs - row["epoch"])
         parts = [f"epoch {row['epoch']} of {self.config.epochs}", f"{row['queries_per_second']:,} queries/s"]
         parts += [f"{name} {row[name]:.4f}" for name in ("reward", "loss") if name in row]
-        if progress.best_epoch:
-            parts.append(f"best validation MRR {100 * progress.best_mrr:.2f} (epoch {progress.best_epoch})")
-        return ", ".join([*parts, f"{left:.0f} s left"])
+        if "valid_mrr" in row:
+            parts.append(f"validation MRR {100 * row['valid_mrr']:.2f}")
+        if progress.best_epoch and progress.best_epoch != row["epoch"]:
+            parts.append(f"best {100 * progress.best_mrr:.2f} (epoch {progress.best_epoch})")
+        return ", ".join([*parts, f"{duration(left)} left"])
 
 
 def _tensorboard(folder: Path) -> Any:

@@ -131,7 +131,6 @@ class _Shared:
             pairs, series = (slice(bound[number], bound[number + 1]) for bound in bounds)
             yield slice(start, start + size), pairs, series
 
-
     def add_by_query(self, total: Tensor, rows: slice, values: Tensor) -> None:
         """Add the values of some reached answers to the totals of their queries. (queries, dim)"""
         if not values.is_cuda or not triton_is_installed():
