@@ -1,14 +1,17 @@
 """The command ``titer evaluate``."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
+from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split, WorkersOption
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
+from titer.parallel.environment import is_first, num_processes
+from titer.parallel.launch import launch
 from titer.suggestions import hint
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ def evaluate(
         int | None, typer.Option(min=1, help="Queries scored at once (default: depends on the device).")
     ] = None,
     device: DeviceOption = "auto",
+    workers: WorkersOption = 1,
     json: JsonOption = False,
 ) -> None:
     """Evaluate a run: MRR, Hits@k and calibration.
@@ -78,8 +82,12 @@ def evaluate(
     is also stored in metrics.json of the run.
     """
     from titer.evaluation.evaluate import evaluate as evaluate_model
+    from titer.parallel.processes import joined
     from titer.runs.run import Run
+    from titer.training.device import choose_device
 
+    if workers > 1 and num_processes() == 1:
+        sys.exit(launch(workers))
     if events:
         from titer.cli.events import evaluate_events
 
@@ -87,8 +95,11 @@ def evaluate(
         return
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened, changes = Run(run), set or []
-    model = opened.load_model(device, changes)
-    found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
+    with joined(choose_device(device)) as place:
+        model = opened.load_model(str(place), changes)
+        found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
+    if not is_first():
+        return
     recorded = opened.record(found, changes)
     if results is not None:
         note(f"{_write_result(opened, found, changes, results, label)} is written")

@@ -19,13 +19,15 @@ from titer.training.layout import (
     PICTURE,
     STORE,
     SUMMARY,
+    TRACKING,
 )
 from titer.training.settings import read_toml
 
 
 def _is_run(path: Path) -> bool:
     """Return whether a folder holds a run and nothing else."""
-    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS}
+    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, EVENTS, EVENT_METRICS}
+    known |= {CURVES, PICTURE, OLD_PICTURE, TRACKING}
     names = {entry.name for entry in path.iterdir() if not entry.name.startswith(("checkpoint-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False

@@ -34,6 +34,7 @@ from titer.training.layout import (
     PICTURE,
     STORE,
     SUMMARY,
+    TRACKING,
 )
 from titer.training.settings import read_toml
 from titer.training.weights import load_weights
@@ -81,9 +82,8 @@ class Run:
         path = Path(path)
         check_can_create(path, overwrite=overwrite)
         path.mkdir(parents=True, exist_ok=True)
-        parts = (
-            path / name for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS)
-        )
+        names = (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS, TRACKING)
+        parts = (path / name for name in names)
         for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
             old.unlink(missing_ok=True)
         shutil.rmtree(path / CURVES, ignore_errors=True)
