@@ -105,7 +105,9 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _explain(failed: int, status: int, messages: list[IO[str]]) -> None:
-    """Print what a failed process has printed itself, and how it ended."""
+    """Print the messages of a failed process, and how it ended. The first has printed its messages already."""
+    if failed == 0 and status > 0:
+        return
     messages[failed].seek(0)
     sys.stderr.write(messages[failed].read())
     how = f"was killed ({signal.Signals(-status).name})" if status < 0 else f"ended with status {status}"
