@@ -21,6 +21,7 @@ from titer.cli import (
     serve,
     size,
     train,
+    tune,
     when,
 )
 from titer.cli.options import examples
@@ -40,6 +41,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(facts.app, name="facts")
 for command, function, lines in (
     ("train", train.train, train.EXAMPLES),
+    ("tune", tune.tune, tune.EXAMPLES),
     ("evaluate", evaluate.evaluate, evaluate.EXAMPLES),
     ("forecast", forecast.forecast, forecast.EXAMPLES),
     ("events", events.events, events.EXAMPLES),
