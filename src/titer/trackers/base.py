@@ -29,6 +29,10 @@ class TrackedTraining:
         return self.folder.resolve().name
 
 
+class StopTraining(Exception):  # noqa: N818 - a request, not an error
+    """Raised by ``Tracker.log`` to end a training. Any other exception ends tracking only."""
+
+
 class Tracker(ABC):
     """Receives the course of one training.
 

@@ -1,13 +1,15 @@
 """The trackers of one training together."""
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from titer.errors import TiterError
 from titer.files import write_json
-from titer.trackers.base import TrackedTraining, Tracker
+from titer.trackers.base import StopTraining, TrackedTraining, Tracker
 
 STATE = "tracking.json"
 """The file in a run directory with the identifiers under which trackers continue."""
@@ -23,19 +25,20 @@ class Tracking:
 
     def __init__(self, trackers: Mapping[str, Tracker], training: TrackedTraining):
         self._trackers, self._training = trackers, training
-        self._started: list[Tracker] = []
+        self._started: dict[str, Tracker] = {}
 
     def __enter__(self) -> "Tracking":
         path = self._training.folder / STATE
         previous = _read(path)
-        try:
-            for name, tracker in self._trackers.items():
-                if (identifier := tracker.start(self._training, previous.get(name))) is not None:
-                    previous[name] = identifier
-                self._started.append(tracker)
-        except BaseException:
-            self._close(failed=True)
-            raise
+        for name, tracker in self._trackers.items():
+            try:
+                identifier = tracker.start(self._training, previous.get(name))
+            except Exception as error:
+                self._close(failed=True)
+                raise TiterError(f"the tracker {name!r} could not be started: {_reason(error)}") from error
+            self._started[name] = tracker
+            if identifier is not None:
+                previous[name] = identifier
         if previous:
             write_json(path, previous)
         return self
@@ -50,8 +53,7 @@ class Tracking:
             row: The row, with its ``epoch``.
         """
         values = {name: value for name, value in row.items() if isinstance(value, float)}
-        for tracker in self._started:
-            tracker.log(row["epoch"], values)
+        self._for_each(lambda tracker: tracker.log(row["epoch"], values))
 
     def summarise(self, values: Mapping[str, float]) -> None:
         """Record the result of the finished training.
@@ -59,12 +61,25 @@ class Tracking:
         Args:
             values: Values by name.
         """
-        for tracker in self._started:
-            tracker.summarise(values)
+        self._for_each(lambda tracker: tracker.summarise(values))
 
     def _close(self, *, failed: bool) -> None:
-        for tracker in self._started:
-            tracker.close(failed=failed)
+        self._for_each(lambda tracker: tracker.close(failed=failed))
+
+    def _for_each(self, call: Callable[[Tracker], None]) -> None:
+        """Call all trackers; one that fails is dropped, since a lost connection must not end a long training."""
+        for name, tracker in list(self._started.items()):
+            try:
+                call(tracker)
+            except StopTraining:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever a library raises
+                print(f"the tracker {name!r} failed and is not used any more: {_reason(error)}", file=sys.stderr)
+                del self._started[name]
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from titer.errors import DataError, TiterError
 from titer.models.search_space import SearchSpace
 from titer.parallel.environment import num_processes
 from titer.runs.train import train
-from titer.trackers.base import TrackedTraining, Tracker
+from titer.trackers.base import StopTraining, TrackedTraining, Tracker
 from titer.training.config import Config
 from titer.tuning.space import suggest, values_of, with_settings
 from titer.tuning.study import open_study, require_optuna
@@ -152,14 +152,12 @@ class PruningTracker(Tracker):
         """Report a validation.
 
         Raises:
-            TrialPruned: If the trial shall not go on.
+            StopTraining: If the trial is to be stopped.
         """
-        from optuna import TrialPruned
-
         if "valid_mrr" in values:
             self._trial.report(values["valid_mrr"], epoch)
             if self._trial.should_prune():
-                raise TrialPruned
+                raise StopTraining
 
     def summarise(self, values: Mapping[str, float]) -> None:
         """Do nothing: the trial returns its result."""
@@ -170,11 +168,15 @@ class PruningTracker(Tracker):
 
 def _objective(trial: "optuna.Trial", dataset: Dataset, config: Config, space: SearchSpace) -> float:
     """Train with the settings of a trial; return the MRR on the validation split."""
+    from optuna import TrialPruned
+
     try:
         tried = with_settings(config, suggest(trial, space))
         with TemporaryDirectory(prefix="titer-trial-") as folder:
             run = train(dataset, tried, folder, trackers={"trial": PruningTracker(trial)})
             return run.evaluations[-1]["metrics"]["mrr"]
+    except StopTraining:
+        raise TrialPruned from None
     except TiterError as error:
         print(f"trial {trial.number} failed: {error}", file=sys.stderr)
         raise
