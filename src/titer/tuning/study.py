@@ -1,6 +1,7 @@
 """The study: all trials of a search, in a database that several workers share."""
 
 import json
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 HEARTBEAT_SECONDS, GRACE_SECONDS = 15, 60
 """How often a worker says that it is alive, and after which silence its trial is tried again by another."""
 MAX_RETRIES = 2
+BUSY_SECONDS = 60
+"""How long a worker waits while another writes to an SQLite file."""
+NUM_ATTEMPTS = 3
 NUM_STARTUP_TRIALS = 5
 """Trials that are never stopped early, since there is little to compare them with."""
 STARTED_FROM = "titer"
@@ -52,32 +56,47 @@ def open_study(
         TiterError: If the study was started with other data, settings or ranges, or the database cannot be used.
     """
     import optuna
+
+    study = optuna.create_study(
+        study_name=name,
+        direction="maximize",
+        load_if_exists=True,
+        sampler=optuna.samplers.TPESampler(seed=seed),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=NUM_STARTUP_TRIALS),
+        storage=_open_storage(storage),
+    )
+    _check_start(study, {"dataset": dataset.checksum, "config": config.to_dict(), "space": _described(space)})
+    return study
+
+
+def _open_storage(address: str | Path) -> "optuna.storages.RDBStorage":
+    """Open a database, and create its tables if it is new."""
+    import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
     from titer.store.database import database_url
 
-    url = database_url(storage).render_as_string(hide_password=False)
+    url = database_url(address)
+    waiting = {"connect_args": {"timeout": BUSY_SECONDS}} if url.get_backend_name() == "sqlite" else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         retry = optuna.storages.RetryHeartbeatStaleTrialCallback(max_retry=MAX_RETRIES)
-        try:
-            study = optuna.create_study(
-                study_name=name,
-                direction="maximize",
-                load_if_exists=True,
-                sampler=optuna.samplers.TPESampler(seed=seed),
-                pruner=optuna.pruners.MedianPruner(n_startup_trials=NUM_STARTUP_TRIALS),
-                storage=optuna.storages.RDBStorage(
-                    url,
+        for attempts_left in reversed(range(NUM_ATTEMPTS)):
+            try:
+                return optuna.storages.RDBStorage(
+                    url.render_as_string(hide_password=False),
+                    engine_kwargs=waiting,
                     heartbeat_interval=HEARTBEAT_SECONDS,
                     grace_period=GRACE_SECONDS,
                     heartbeat_stale_trial_callback=retry,
-                ),
-            )
-        except (SQLAlchemyError, ImportError) as error:
-            raise TiterError(f"the storage of the search cannot be used: {str(error).splitlines()[0]}") from error
-    _check_start(study, {"dataset": dataset.checksum, "config": config.to_dict(), "space": _described(space)})
-    return study
+                )
+            except (SQLAlchemyError, ImportError) as error:
+                # Workers that start together may both try to create the tables.
+                if not attempts_left:
+                    message = f"the storage of the search cannot be used: {str(error).splitlines()[0]}"
+                    raise TiterError(message) from error
+                time.sleep(1)
+    raise AssertionError
 
 
 def _described(space: SearchSpace) -> dict[str, Any]:
