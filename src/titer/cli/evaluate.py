@@ -1,15 +1,26 @@
 """The command ``titer evaluate``."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from titer.cli.interruption import note_state
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, Split, ThreadsOption
+from titer.cli.options import (
+    DeviceOption,
+    JsonOption,
+    OverwriteOption,
+    RunArgument,
+    Split,
+    ThreadsOption,
+    WorkersOption,
+)
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
+from titer.parallel.environment import is_first, num_processes
+from titer.parallel.launch import launch
 from titer.suggestions import hint
 
 if TYPE_CHECKING:
@@ -81,6 +92,7 @@ def evaluate(
     ] = None,
     overwrite: OverwriteOption = False,
     device: DeviceOption = "auto",
+    workers: WorkersOption = 1,
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -92,22 +104,33 @@ def evaluate(
     from titer.data.export import check_table_file, write_table
     from titer.evaluation.evaluate import evaluate as evaluate_model
     from titer.evaluation.rank_table import rank_table
+    from titer.parallel.processes import joined
     from titer.runs.baseline import baseline_of
     from titer.runs.run import Run
+    from titer.training.device import choose_device
 
     if events:
         from titer.cli.events import evaluate_events
 
-        evaluate_events(run, split.value, horizon, device, json=json)
+        if workers > 1:
+            raise ConfigError("event forecasts are evaluated by one process; leave out --workers")
+        if is_first():
+            evaluate_events(run, split.value, horizon, device, json=json)
         return
-    if out is not None:
+    if out is not None and is_first():
         check_table_file(out, overwrite=overwrite)
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened, changes = Run(run), set or []
-    note_state(run)
-    model = opened.load_model(device, changes)
-    found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
-    counted = baseline_of(opened, found) if baseline else None
+    if workers > 1 and num_processes() == 1:
+        sys.exit(launch(workers))
+    if is_first():
+        note_state(run)
+    with joined(choose_device(device)) as place:
+        model = opened.load_model(str(place), changes)
+        found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
+        counted = baseline_of(opened, found) if baseline else None
+    if not is_first():
+        return
     recorded = opened.record(found, changes, **({"baseline": counted.to_dict()} if counted is not None else {}))
     if out is not None:
         write_table(rank_table(found), out, overwrite=overwrite)

@@ -24,6 +24,7 @@ from titer.cli import (
     settings,
     size,
     train,
+    tune,
     when,
 )
 from titer.cli.options import examples
@@ -43,6 +44,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(facts.app, name="facts")
 for command, function, lines in (
     ("train", train.train, train.EXAMPLES),
+    ("tune", tune.tune, tune.EXAMPLES),
     ("retrain", retrain.retrain, retrain.EXAMPLES),
     ("backtest", backtest.backtest, backtest.EXAMPLES),
     ("evaluate", evaluate.evaluate, evaluate.EXAMPLES),

@@ -31,6 +31,10 @@ StoreOption = Annotated[
         help="Database of added facts, such as postgresql://USER@HOST/NAME (default: $TITER_STORE or RUN/facts.db).",
     ),
 ]
+WorkersOption = Annotated[
+    int,
+    typer.Option("--workers", min=1, help="Processes on this machine that share the work, such as one for each GPU."),
+]
 DeviceOption = Annotated[
     str, typer.Option("--device", help="cpu, cuda, cuda:N, or auto, which uses a GPU if there is one.")
 ]

@@ -1,19 +1,24 @@
 """The command ``titer train``."""
 
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from titer.cli.interruption import continued_by
-from titer.cli.options import OverwriteOption, ThreadsOption
+from titer.cli.options import OverwriteOption, ThreadsOption, WorkersOption
 from titer.cli.screen import note, say
 from titer.errors import ConfigError, TiterError
+from titer.parallel.environment import is_first, num_processes
+from titer.parallel.launch import launch
 from titer.training.config import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from titer.data.dataset import Dataset
     from titer.runs.run import Run
+    from titer.trackers.base import Tracker
     from titer.training.config import Config
 
 EXAMPLES = (
@@ -23,6 +28,7 @@ EXAMPLES = (
     "titer train data/events --out runs/all --refit",
     "titer train --out runs/titer --resume",
     "titer train ICEWS14 --config path_mixture/icews14 --out runs/icews14",
+    "titer train ICEWS14 --out runs/parallel --workers 4",
 )
 SELECTION = "-selection"
 """How the folder of the run ends whose validation chose what a refit uses."""
@@ -79,14 +85,22 @@ def train(
     events: Annotated[
         bool, typer.Option("--events", help="Train the event model too, instead of when it is first used.")
     ] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TRACKER", help="Also send the course of training to mlflow, wandb or another tracker. Repeatable."
+        ),
+    ] = None,
+    workers: WorkersOption = 1,
     overwrite: OverwriteOption = False,
     threads: ThreadsOption = None,
 ) -> None:
     """Train a model on a dataset and write a run directory.
 
-    Without a model, what counting past facts reaches is measured too, and the output says when it is as good.
+    Without a model, what counting past facts reaches is measured too, and the output says when it is as good. With
+    --workers, or started by torchrun, several processes train one model: they divide every batch among them.
     """
-    from titer.runs.events import event_model
+    from titer.runs.overwriting import check_can_create
 
     shortcuts = {"epochs": epochs, "device": device}
     changes = [*(set or []), *(f"training.{key}={value}" for key, value in shortcuts.items() if value is not None)]
@@ -97,19 +111,49 @@ def train(
     places: dict[Path, int | None] = {out: seed}
     if seeds is not None:
         places = {out / f"seed{one}": one for one in _numbers(seeds)}
+    selections = {place: place.with_name(place.name + SELECTION) if refit else place for place in places}
+    if is_first() and not resume:
+        for place in dict.fromkeys((*selections.values(), *places)):
+            check_can_create(place, overwrite=overwrite)
+    if workers > 1 and num_processes() == 1:
+        sys.exit(launch(workers))
+    options = _Options(overwrite, resume, tuple(track or ()), workers)
     runs = []
     for place, one in places.items():
-        first = place.with_name(place.name + SELECTION) if refit else place
-        settings, data = _settings_and_data(dataset, first, config, model, changes, one, resume=resume)
-        run = _train(
-            data, settings, first, overwrite=overwrite, resume=resume, baseline=model is None and config is None
-        )
-        _report(run)
-        runs.append(_refit(run, place, overwrite=overwrite, resume=resume) if refit else run)
-        if events:
-            event_model(runs[-1], runs[-1].load_model(settings.training.device))
+        settings, data = _settings_and_data(dataset, selections[place], config, model, changes, one, resume=resume)
+        run = _train(data, settings, selections[place], options, baseline=model is None and config is None)
+        runs.append(_refit(run, place, options) if refit else run)
+    if not is_first():
+        return
+    if events:
+        from titer.runs.events import event_model
+
+        for run in runs:
+            event_model(run, run.load_model(run.config.training.device))
     if len(runs) > 1 and not refit:
         _report_seeds(out, runs)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Options of every training of a command."""
+
+    overwrite: bool
+    resume: bool
+    track: tuple[str, ...]
+    workers: int
+
+    @property
+    def trackers(self) -> "dict[str, Tracker] | None":
+        """New trackers; only the first process has some."""
+        from titer.trackers.registry import make_trackers
+
+        return make_trackers(self.track) if is_first() else None
+
+    def command(self, out: Path) -> str:
+        """Return the command that continues a training."""
+        workers = f" --workers {self.workers}" if self.workers > 1 else ""
+        return f"titer train --out {out} --resume{workers}"
 
 
 def _numbers(text: str) -> list[int]:
@@ -150,15 +194,24 @@ def _settings_and_data(
     return settings, started.dataset
 
 
-def _train(data: "Dataset", settings: "Config", out: Path, *, overwrite: bool, resume: bool, baseline: bool) -> "Run":
-    from titer.runs.overwriting import check_can_create
+def _train(data: "Dataset", settings: "Config", out: Path, options: _Options, *, baseline: bool) -> "Run":
     from titer.runs.train import train as train_model
 
-    if not resume:
-        check_can_create(out, overwrite=overwrite)
-    note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
-    with continued_by(out):
-        return train_model(data, settings, out, overwrite=overwrite, resume=resume, baseline=baseline)
+    if is_first():
+        note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
+    with continued_by(out, options.command(out)):
+        run = train_model(
+            data,
+            settings,
+            out,
+            overwrite=options.overwrite,
+            resume=options.resume,
+            baseline=baseline,
+            trackers=options.trackers,
+        )
+    if is_first():
+        _report(run)
+    return run
 
 
 def _report(run: "Run") -> None:
@@ -179,13 +232,15 @@ def _report(run: "Run") -> None:
         )
 
 
-def _refit(run: "Run", out: Path, *, overwrite: bool, resume: bool) -> "Run":
+def _refit(run: "Run", out: Path, options: _Options) -> "Run":
     from titer.runs.refit import epochs_words, refit
 
-    note(f"training {run.config.model_name} on all {len(run.dataset.facts):,} facts{epochs_words(run)}")
-    with continued_by(out):
-        new = refit(run, out, overwrite=overwrite, resume=resume)
-    say(f"{out}: trained on all {len(run.dataset.facts):,} facts, with what validation chose in {run.path}")
+    if is_first():
+        note(f"training {run.config.model_name} on all {len(run.dataset.facts):,} facts{epochs_words(run)}")
+    with continued_by(out, options.command(out)):
+        new = refit(run, out, overwrite=options.overwrite, resume=options.resume, trackers=options.trackers)
+    if is_first():
+        say(f"{out}: trained on all {len(run.dataset.facts):,} facts, with what validation chose in {run.path}")
     return new
 
 

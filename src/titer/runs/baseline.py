@@ -18,6 +18,7 @@ from titer.evaluation.plain_words import in_plain_words, novelty_in_plain_words
 from titer.evaluation.task import EvaluationTask
 from titer.models.base import Model
 from titer.models.registry import model_class
+from titer.parallel.processes import from_first, rank
 from titer.runs.rank_files import load_ranks, rank_file, save_ranks
 from titer.runs.run import Run
 from titer.version import __version__
@@ -94,7 +95,7 @@ def baseline_of(run: Run, found: Evaluation) -> Baseline | None:
         found: An evaluation of its model.
 
     Returns:
-        The baseline; None if the model of the run is the baseline.
+        The baseline; None if the model of the run is the baseline, and in all processes but the first.
     """
     if run.config.model_name == BASELINE:
         return None
@@ -102,12 +103,16 @@ def baseline_of(run: Run, found: Evaluation) -> Baseline | None:
     asked = found if len(rows) == len(found.queries) else found.select(rows)
     about = {"split": found.split, "protocol": found.protocol.to_dict(), "of": [len(found.queries), found.sampled_from]}
     path = rank_file(run.path, model=BASELINE, titer=__version__, **about)
-    ranks = load_ranks(path, len(rows))
-    if ranks is None:
+    ranks = load_ranks(path, len(rows)) if rank() == 0 else None
+    if not from_first(lambda: ranks is not None):
         ranks = _evaluate(asked).ranks_under().numpy()
-        # A run on a read-only disk is evaluated again next time.
-        with suppress(OSError):
-            save_ranks(path, ranks)
+        if rank() == 0:
+            # A run on a read-only disk is evaluated again next time.
+            with suppress(OSError):
+                save_ranks(path, ranks)
+    if rank() > 0:
+        return None
+    assert ranks is not None
     return _compared(asked, torch.from_numpy(ranks.astype(np.float64)))
 
 

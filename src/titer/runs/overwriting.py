@@ -22,6 +22,7 @@ from titer.training.layout import (
     RANKS,
     STORE,
     SUMMARY,
+    TRACKING,
 )
 from titer.training.settings import read_toml
 
@@ -31,8 +32,8 @@ STAGED = ".staged"
 
 def _is_run(path: Path) -> bool:
     """Return whether a folder holds a run and nothing else."""
-    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, CURVES, PICTURE, OLD_PICTURE}
-    known |= {EVENTS, EVENT_METRICS, EVENT_CHECKS}
+    known = {CONFIG, MODEL, METRICS, LOG, SUMMARY, CARD, DATASET, EVENTS, EVENT_METRICS, EVENT_CHECKS}
+    known |= {CURVES, PICTURE, OLD_PICTURE, TRACKING}
     names = {entry.name for entry in _content(path) if not entry.name.startswith(("checkpoint-", f"{RANKS}-", STORE))}
     if not names <= known or not (path / CONFIG).is_file():
         return False

@@ -1,29 +1,30 @@
 """Training on all facts, with the number of epochs and the temperature that a validated run chose."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from titer.data.attributes import Attributes
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import RunError
-from titer.models.registry import model_class
 from titer.runs.run import Run
-from titer.runs.train import open_or_create
-from titer.threads import use_threads
+from titer.runs.session import TrainingSession, training_session
+from titer.trackers.base import Tracker
 from titer.training.config import Config
-from titer.training.device import choose_device, peak_memory
-from titer.training.layout import MODEL
-from titer.training.loop import fit
-from titer.training.weights import save_weights
 
 
 def refit(
-    run: Run, out: Path | str, dataset: Dataset | None = None, *, overwrite: bool = False, resume: bool = False
+    run: Run,
+    out: Path | str,
+    dataset: Dataset | None = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    trackers: Mapping[str, Tracker] | None = None,
 ) -> Run:
     """Train the model of a run once more, on all facts: those of the validation and test split too.
 
@@ -36,6 +37,7 @@ def refit(
         dataset: The facts to train on; by default those of the run. It may have more facts and entities.
         overwrite: Replace an existing run.
         resume: Continue an interrupted refit from its last checkpoint.
+        trackers: Where to send the course of the training, by name; by default TensorBoard, if it is installed.
 
     Returns:
         The new run. Its dataset has a training split only.
@@ -49,28 +51,28 @@ def refit(
     known = dataset or run.dataset
     everything = _in_one_split(known)
     config = refit_config(run)
-    device = choose_device(config.training.device)
-    if device.type == "cpu":
-        use_threads(known.vocabulary.num_entities)
-    torch.manual_seed(config.training.seed)
-    model = model_class(config.model_name)(known.vocabulary, known.axis, config.model)
-    new = open_or_create(everything, config, Path(out), overwrite=overwrite, resume=resume)
-    if resume and new.is_finished:
-        return new
+    with training_session(
+        everything, config, Path(out), overwrite=overwrite, resume=resume, trackers=trackers
+    ) as session:
+        if not session.is_finished:
+            _refit(session, run, known, everything)
+    return Run(out)
+
+
+def _refit(session: TrainingSession, run: Run, known: Dataset, everything: Dataset) -> None:
     started = time.perf_counter()
     # A model that chooses settings in ``prepare`` does so on the same split again, with all facts as history.
-    model.prepare(Facts.concatenate(known.train, known.test), known.valid)
-    model.to(device)
-    if model.is_trained_by_gradients:
-        fit(model, everything, config, new.path)
-    else:
-        save_weights(model, new.path / MODEL)
-    chosen = {"run": run.path.resolve().name, "epochs": config.training.epochs, "evaluations": _metrics(run)}
-    seconds = {"seconds": round(time.perf_counter() - started, 3)}
+    session.model.prepare(Facts.concatenate(known.train, known.test), known.valid)
+    session.model.to(session.device)
+    session.fit(everything)
+    chosen = {
+        "run": run.path.resolve().name,
+        "epochs": session.run.config.training.epochs,
+        "evaluations": _metrics(run),
+    }
+    seconds = round(time.perf_counter() - started, 3)
     temperature = run.summary.get("temperature", 1.0)
-    new.finish({**seconds, **peak_memory(device), "temperature": temperature, "refit_of": chosen})
-    new.write_card()
-    return new
+    session.finish({"seconds": seconds, "temperature": temperature, "refit_of": chosen}, {})
 
 
 def refit_config(run: Run) -> Config:

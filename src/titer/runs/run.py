@@ -30,16 +30,7 @@ from titer.threads import use_threads
 from titer.toml import to_toml
 from titer.training.config import Config
 from titer.training.device import choose_device
-from titer.training.layout import (
-    CARD,
-    CONFIG,
-    DATASET,
-    LOG,
-    METRICS,
-    MODEL,
-    STORE,
-    SUMMARY,
-)
+from titer.training.layout import CARD, CONFIG, DATASET, LOG, METRICS, MODEL, STORE, SUMMARY
 from titer.training.settings import read_toml
 from titer.training.weights import load_weights
 

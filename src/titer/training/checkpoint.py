@@ -11,6 +11,7 @@ from torch import Tensor
 from titer.errors import RunError
 from titer.files.tensors import load_tensors, save_tensors
 from titer.models.base import Model
+from titer.parallel.processes import from_first, tensors_from_first
 from titer.training.weights import load_state
 
 KEPT = 2
@@ -47,7 +48,26 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, model: Model, optimiser: torch.optim.Optimizer, config: dict[str, Any]
 ) -> tuple[Progress, list[str]]:
-    """Restore the latest readable checkpoint; return the progress, and a message for each damaged later checkpoint."""
+    """Restore the latest readable checkpoint; return the progress, and a message for each damaged later checkpoint.
+
+    The first process reads it for all of them.
+    """
+    tensors: dict[str, Tensor] = {}
+
+    def read() -> tuple[dict[str, Any] | None, list[str]]:
+        found, progress, warnings = _latest(folder, config)
+        tensors.update(found)
+        return progress, warnings
+
+    kept, warnings = from_first(read)
+    if kept is None:
+        return Progress(), warnings
+    _restore(model, optimiser, tensors_from_first(tensors))
+    return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), warnings
+
+
+def _latest(folder: Path, config: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any] | None, list[str]]:
+    """Return the tensors and the progress of the latest readable checkpoint, and a message for each damaged one."""
     warnings: list[str] = []
     for path in _checkpoints(folder):
         try:
@@ -58,9 +78,8 @@ def load_checkpoint(
             continue
         if about["config"] != json.loads(json.dumps(config)):  # JSON turns tuples into lists
             raise RunError(f"{path} belongs to a training with other settings; resume it with the same ones")
-        _restore(model, optimiser, tensors)
-        return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), warnings
-    return Progress(), warnings
+        return tensors, kept, warnings
+    return {}, None, warnings
 
 
 def _checkpoints(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.common.plan import lean, num_bytes, pad, row_bytes, sizes_of, tensors
+from titer.parallel.parts import part_of_batch
 from titer.training.config import TrainingConfig
 from titer.training.steps import WARM_UP_STEPS, Stepper
 
@@ -41,22 +42,23 @@ class PlannedStepper(Stepper):
         return [self._batches[i] for i in torch.randperm(len(self._batches)).tolist()]
 
     def _compute(self, rows: Tensor) -> None:
-        plan = self._plan(rows)
+        part, share = part_of_batch(rows)
+        plan = self._plan(rows, part)
         if plan is None:
             super()._compute(rows)
         else:
-            self._take(plan)
+            self._take(plan, share)
 
-    def _take(self, plan: Any) -> None:
-        self._optimise(self.model.planned_step(plan))
+    def _take(self, plan: Any, share: float) -> None:
+        self._optimise(self.model.planned_step(plan), share)
 
-    def _plan(self, rows: Tensor) -> Any:
-        """Return the plan of a batch, kept or new; None if the model has none for it."""
+    def _plan(self, rows: Tensor, part: Tensor) -> Any:
+        """Return the plan of this process's part of a batch, kept or new; None if the model has none for it."""
         kept = self._kept.get(id(rows))
         if kept is not None and kept[0] is rows:
             return kept[1]
         with torch.no_grad():
-            plan = self.model.plan(self.queries[rows], self.answers[rows], self.history)
+            plan = self.model.plan(self.queries[part], self.answers[part], self.history)
             if plan is None:
                 return None
             plan = self._finished(lean(plan))
@@ -106,10 +108,10 @@ class RecordingStepper(PlannedStepper):
         self._pool = torch.cuda.graph_pool_handle()
         self._taken = 0
 
-    def _take(self, plan: Any) -> None:
+    def _take(self, plan: Any, share: float) -> None:
         found = recording_for(self.recordings, plan, exactly=True)
         if found is None:
-            super()._take(plan)
+            super()._take(plan, share)
             return
         first = found.plan is None
         found.load(plan)
