@@ -112,6 +112,9 @@ def train(
     if seeds is not None:
         places = {out / f"seed{one}": one for one in _numbers(seeds)}
     selections = {place: place.with_name(place.name + SELECTION) if refit else place for place in places}
+    settings = {
+        place: _settings(selections[place], config, model, changes, one, resume=resume) for place, one in places.items()
+    }
     if is_first() and not resume:
         for place in dict.fromkeys((*selections.values(), *places)):
             check_can_create(place, overwrite=overwrite)
@@ -119,9 +122,9 @@ def train(
         sys.exit(launch(workers))
     options = _Options(overwrite, resume, tuple(track or ()), workers)
     runs = []
-    for place, one in places.items():
-        settings, data = _settings_and_data(dataset, selections[place], config, model, changes, one, resume=resume)
-        run = _train(data, settings, selections[place], options, baseline=model is None and config is None)
+    for place, first in selections.items():
+        data = _data(dataset, first, resume=resume)
+        run = _train(data, settings[place], first, options, baseline=model is None and config is None)
         runs.append(_refit(run, place, options) if refit else run)
     if not is_first():
         return
@@ -163,35 +166,39 @@ def _numbers(text: str) -> list[int]:
         raise ConfigError(f"--seeds must be whole numbers separated by commas, such as 0,1,2, not {text!r}") from None
 
 
-def _settings_and_data(
-    dataset: str | None,
-    out: Path,
-    config: str | None,
-    model: str | None,
-    overrides: list[str],
-    seed: int | None,
-    *,
-    resume: bool,
-) -> "tuple[Config, Dataset]":
-    """Return the settings and the dataset; what is not given is that of the run to resume."""
+def _settings(
+    out: Path, config: str | None, model: str | None, overrides: list[str], seed: int | None, *, resume: bool
+) -> "Config":
+    """Return the settings of a training; if none are given, those of the run to resume."""
     from titer.api import configuration_file
-    from titer.data.load import load_dataset
-    from titer.runs.run import Run
     from titer.training.config import Config
-    from titer.training.layout import CONFIG
 
-    started = Run(out) if resume and (out / CONFIG).is_file() else None
-    if started is not None and config is None and model is None and not overrides:
+    started = _started(out) if resume and config is None and model is None and not overrides else None
+    if started is not None:
         settings = started.config
     else:
         settings = Config.load(configuration_file(config) if config is not None else None, model, overrides)
-    if seed is not None:
-        settings = settings.with_seed(seed)
+    return settings if seed is None else settings.with_seed(seed)
+
+
+def _data(dataset: str | None, out: Path, *, resume: bool) -> "Dataset":
+    """Return the dataset; if none is given, that of the run to resume."""
+    from titer.data.load import load_dataset
+
     if dataset is not None:
-        return settings, load_dataset(dataset)
+        return load_dataset(dataset)
+    started = _started(out) if resume else None
     if started is None:
         raise TiterError("give a DATASET to train on: a dataset folder, small-world, or a benchmark")
-    return settings, started.dataset
+    return started.dataset
+
+
+def _started(out: Path) -> "Run | None":
+    """Return the run in a folder, if there is one."""
+    from titer.runs.run import Run
+    from titer.training.layout import CONFIG
+
+    return Run(out) if (out / CONFIG).is_file() else None
 
 
 def _train(data: "Dataset", settings: "Config", out: Path, options: _Options, *, baseline: bool) -> "Run":
