@@ -36,14 +36,15 @@ def launch(num_workers: int, words: Sequence[str] | None = None) -> int:
     """
     command = [sys.executable, "-m", "titer", *(sys.argv[1:] if words is None else words)]
     with tempfile.TemporaryDirectory(prefix="titer-workers-") as folder:
-        messages = [(Path(folder) / f"{number}.txt").open("w+", encoding="utf-8") for number in range(num_workers)]
+        files = (Path(folder) / f"{number}.txt" for number in range(num_workers))
+        messages: list[IO[str]] = [file.open("w+", encoding="utf-8") for file in files]
         processes: list[subprocess.Popen[bytes]] = []
         old = signal.signal(signal.SIGTERM, _interrupt)
         try:
             for number in range(num_workers):
-                streams = {"stdout": subprocess.DEVNULL, "stderr": messages[number]} if number else {}
+                out, errors = (subprocess.DEVNULL, messages[number]) if number else (None, None)
                 environment = _environment(number, num_workers, folder)
-                processes.append(subprocess.Popen(command, env=environment, **streams))
+                processes.append(subprocess.Popen(command, env=environment, stdout=out, stderr=errors))
             failed = _wait(processes)
         except KeyboardInterrupt:
             # The processes were interrupted too, and the first says how to continue.
