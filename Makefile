@@ -10,7 +10,7 @@ RUNS := $(addprefix $(DEMO)/,random_walk recurrency titer path_mixture)
 .PHONY: help demo check format quick test coverage docs wheel container oracles clean
 
 help:
-	@echo "make demo       train on the built-in small world, compare models and answer questions"
+	@echo "make demo       train on the built-in small world, compare models, forecast answers and events"
 	@echo "make check      lint, formatting and types"
 	@echo "make format     fix lint and formatting where ruff can"
 	@echo "make quick      run the fast tests, in under a minute"
@@ -48,6 +48,8 @@ demo: $(INSTALLED)
 	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --explain
 	$(BIN)/titer forecast $(DEMO)/path_mixture "?" invite "Nadia Torvald" --at 2023-07-01 --top 3 --explain
 	$(BIN)/titer forecast $(DEMO)/titer Caldera invite --at 2023-07-01 --top 3 --without "Caldera | sign contract with | Copperline Rail | 2023-06-28"
+	$(BIN)/titer events $(DEMO)/path_mixture --within 7d --top 10
+	$(BIN)/titer when $(DEMO)/path_mixture Aldoria "hold talks with" Brenmark
 
 # One thread a process: the models are small, and the test processes share the cores.
 quick test coverage docs: export OMP_NUM_THREADS ?= 1

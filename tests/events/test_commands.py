@@ -1,6 +1,8 @@
 """The commands titer events, likely and when, and titer evaluate --events."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.csv as pacsv
@@ -10,6 +12,7 @@ import pytest
 from commands import invoke, titer
 from titer.data.dataset import Dataset
 from titer.errors import TiterError
+from titer.events.config import EventConfig
 from titer.events.model import EventModel
 from titer.events.storage import save_events
 from titer.runs.run import Run
@@ -101,8 +104,28 @@ def test_a_run_that_is_overwritten_loses_its_event_model(world_data: Dataset, tm
     assert not (run.path / EVENTS).exists()
 
 
-def test_a_run_without_an_event_model_gets_one_when_it_is_first_used(world_data: Dataset, tmp_path: Path):
-    train(world_data, Config.from_dict({}, "recurrency"), tmp_path / "run")
-    first = titer("events", tmp_path / "run", "--top", "3", "--json")
-    assert (tmp_path / "run" / EVENTS).is_file()
-    assert titer("events", tmp_path / "run", "--top", "3", "--json") == first
+def test_a_run_without_an_event_model_trains_it_once_and_says_so(
+    run: Path, quick: EventConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # Training with the settings of a test, which takes less than a second.
+    monkeypatch.setattr("titer.runs.events.EventConfig", lambda seed: replace(quick, seed=seed))
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns(EVENTS))
+    first, second = (invoke("events", copy, "--top", "2") for _ in range(2))
+    assert "training the event model, once for this run" in first.stderr
+    assert second.stderr == ""
+    assert second.stdout == first.stdout
+    assert (copy / EVENTS).is_file()
+
+
+def test_a_run_that_cannot_be_written_to_says_that_its_event_model_is_not_kept(
+    run: Path, quick: EventConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr("titer.runs.events.EventConfig", lambda seed: replace(quick, seed=seed))
+    monkeypatch.setattr("titer.runs.events.save_events", refuse)
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns(EVENTS))
+    assert "cannot be written to, so the event model is not kept" in invoke("events", copy, "--top", "2").stderr

@@ -9,6 +9,8 @@ from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.events.feature_table import FeatureTable
 from titer.events.index import EventIndex
+from titer.events.novelty import Novelty
+from titer.events.pairings import Pairings
 from titer.graph.history import History
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 3), st.integers(0, 12)), min_size=1)
@@ -33,6 +35,26 @@ def test_a_table_has_the_features_of_each_fact(rows: list[tuple[int, int, int, i
     assert torch.equal(one.offset, other.offset)
     assert torch.equal(one.relation, other.relation)
     assert torch.allclose(one.weight, other.weight, atol=1e-5)
+
+
+@given(ROWS, st.integers(1, 13))
+def test_a_table_has_the_features_of_facts_that_never_occurred(rows: list[tuple[int, int, int, int]], time: int):
+    index = index_of(rows)
+    table, triples = FeatureTable(index, time), Pairings(index).before(time, 100).triples
+    elapsed = torch.full_like(triples.subject, time)
+    expected = index.features(index.states(triples, elapsed), elapsed)
+    assert torch.allclose(table.features_of_new(triples), expected, atol=1e-5)
+    one, other = table.bag[index.find_pair(triples)], index.bag(triples, elapsed)
+    assert torch.equal(one.relation, other.relation)
+    assert torch.allclose(one.weight, other.weight, atol=1e-5)
+
+
+@given(ROWS, st.integers(1, 13))
+def test_pairs_share_the_features_of_their_groups(rows: list[tuple[int, int, int, int]], time: int):
+    novelty = Novelty(index_of(rows))
+    pair = novelty.before(time)
+    expected = novelty.features(pair, torch.full_like(pair, time))
+    assert torch.allclose(novelty.features_in(novelty.tables(time), pair), expected, atol=1e-5)
 
 
 @given(ROWS, st.integers(1, 13), st.integers(1, 30))

@@ -124,3 +124,15 @@ def test_an_evaluation_has_the_model_and_all_baselines(events: EventModel, model
     assert found.at_step["titer"].steps == len(steps)
     assert found.at_step["all-time rate"].brier_skill == pytest.approx(0, abs=1e-6)
     assert "share that happened" in found.reliability_plot()
+
+
+def test_a_window_is_forecast_once_and_filters_use_it(events: EventModel, model: Model, world_data: Dataset):
+    history = History(world_data.facts, world_data.vocabulary)
+    index, origin = events.indexed(history).index, events.origin(model, history, 150)
+    rows = torch.tensor([3, 1, len(origin.repeated) + 2])
+    before = events.forecast(index, origin, 1, 5, rows)
+    whole = events.forecast(index, origin, 1, 5)
+    assert events.forecast(index, origin, 1, 5) is whole
+    filtered = events.forecast(index, origin, 1, 5, rows.sort().values)
+    assert torch.allclose(filtered.probability, before.probability[torch.tensor([1, 0, 2])], atol=1e-5)
+    assert torch.equal(filtered.triples.subject, whole.triples.subject[rows.sort().values])

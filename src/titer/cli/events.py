@@ -68,14 +68,13 @@ def evaluate_events(run: Path, split: str, horizon: int, device: str, *, json: b
     """Evaluate the event forecasts of a run, record the result and print it."""
     from titer.events.evaluate import evaluate_events as evaluate
     from titer.forecasting.forecaster import Forecaster
-    from titer.runs.events import event_model, record_events
+    from titer.runs.events import record_events
     from titer.runs.run import Run
 
     opened = Run(run)
-    forecaster = Forecaster.load(opened.path, device)
+    forecaster = Forecaster.load(run, device)
     prepare_events(forecaster)
-    model = forecaster.model
-    found = evaluate(event_model(opened, model), model, opened.dataset, split, horizon)
+    found = evaluate(forecaster.prepare_events(), forecaster.model, opened.dataset, split, horizon)
     recorded = record_events(opened, found)
     if json:
         say_json(recorded)

@@ -17,13 +17,13 @@ class EventConfig:
     """Training examples for each fact of the training split, between these limits."""
     epochs: int = 4
     """Minimum number of passes over the examples."""
-    min_batches: int = 600
+    min_batches: int = 300
     """Minimum number of batches: with few examples there are more passes."""
     batch_size: int = 2048
     """Examples in a batch."""
     learning_rate: float = 0.003
     """Largest learning rate of Adam."""
-    members: int = 1
+    members: int = 2
     """Networks whose log intensities are averaged."""
     num_queries: int = 512
     """Directed pairs (entity, relation) per forecast whose answers the model scores."""

@@ -105,15 +105,17 @@ def evaluate_events(
     steps = range(int(facts.time.min()), int(facts.time.max()) + 1)
     forecasts = {name: ([], []) for name in (MODEL_ROW, *NAMES)}
     times = WaitingTimes()
-    for step in steps if quiet else track(list(steps), f"evaluating events on {split}"):
-        if step - horizon - index.first_time + 1 >= 1:
-            origin = events.origin(model, history, step - horizon + 1)
+    # Each origin is prepared once: for the step it is ``horizon`` steps ahead of, its window, and waiting times.
+    origins = range(max(steps[0] - horizon + 1, index.first_time + 1), steps[-1] + 1)
+    for first in origins if quiet else track(list(origins), f"evaluating events on {split}"):
+        origin = events.origin(model, history, first)
+        ends = first + horizon - 1 <= steps[-1]
+        if ends:
             _add_step(events, baselines, index, origin, horizon, horizon, forecasts, 0)
-        if horizon > 1 and step + horizon - 1 <= steps[-1]:
-            origin = events.origin(model, history, step)
+        if horizon > 1 and first in steps and ends:
             _add_step(events, baselines, index, origin, 1, horizon, forecasts, 1)
-        if waiting:
-            times.add(events, baselines, index, events.origin(model, history, step), steps[-1] - step + 1)
+        if waiting and first in steps:
+            times.add(events, baselines, index, origin, steps[-1] - first + 1)
     return EventEvaluation(
         model=model.name,
         dataset=dataset,

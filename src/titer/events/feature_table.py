@@ -7,7 +7,7 @@ from torch import Tensor
 
 from titer.events.counts import GroupedCounts, GroupState
 from titer.events.index import EventIndex
-from titer.events.triples import Bag
+from titer.events.triples import Bag, Triples
 
 
 class FeatureTable:
@@ -36,6 +36,12 @@ class FeatureTable:
         place = self.place[rows]
         columns = [self._features[counts].index_select(0, group[place]) for counts, group in self.index.groups.values()]
         return torch.cat([*columns, torch.log1p(self.interval[rows].float())[:, None] / 3], dim=1)
+
+    def features_of_new(self, triples: Triples) -> Tensor:
+        """Return the features of triples that never occurred before the time. (triples, features)"""
+        keys = self.index.keys_of(triples).values()
+        columns = [self._features[counts].index_select(0, counts.find(key)) for counts, key in keys]
+        return torch.cat([*columns, columns[0].new_zeros(len(triples), 1)], dim=1)
 
     @cached_property
     def bag(self) -> Bag:

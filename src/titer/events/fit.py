@@ -25,28 +25,33 @@ MAX_PASSES = 20
 """Maximum number of passes over few examples."""
 
 
-def fit_intensity(index: EventIndex, end: int, config: EventConfig, network: IntensityNetwork) -> None:
-    """Train the intensity of facts that occurred before, on steps before ``end``."""
+def fit_intensity(index: EventIndex, end: int, config: EventConfig, networks: list[IntensityNetwork]) -> None:
+    """Train the intensities of facts on steps before ``end``; each network sees the examples in an order of its own."""
     generator = torch.Generator().manual_seed(config.seed)
     repeated = sample_rows(index, end, _num_rows(index, config), generator)
     rows = Rows.concatenate(repeated, sample_new_rows(Pairings(index), end, config, generator))
     if len(rows) == 0:
         return
     features, bag, targets = inputs_of(index, rows)
-    network.normalise(features)
     relation = rows.triples.relation
     focus = torch.where(torch.arange(len(rows), device=relation.device) < len(repeated), _focus(features), 1.0)
     weight = rows.weight * focus
     scale = len(rows) / float(weight[rows.happened].sum().clamp(min=1))
 
-    def loss(batch: Tensor) -> Tensor:
-        code = network.encode(features[batch], relation[batch], network.pool(bag[batch]))
-        found = network(code, relation[batch], targets[batch])
-        errors = negative_log_likelihood(found, rows.happened[batch][:, None])  # (batch, 2)
-        first = FIRST_WEIGHT * rows.is_first[batch]
-        return ((errors[:, 0] + first * errors[:, 1]) * weight[batch]).mean() * scale
+    def train(network: IntensityNetwork, seed: int) -> None:
+        def loss(batch: Tensor) -> Tensor:
+            code = network.encode(features[batch], relation[batch], network.pool(bag[batch]))
+            found = network(code, relation[batch], targets[batch])
+            errors = negative_log_likelihood(found, rows.happened[batch][:, None])  # (batch, 2)
+            first = FIRST_WEIGHT * rows.is_first[batch]
+            return ((errors[:, 0] + first * errors[:, 1]) * weight[batch]).mean() * scale
 
-    _optimise(network, len(rows), loss, config)
+        network.normalise(features)
+        torch.manual_seed(seed)  # of the dropout
+        _optimise(network, len(rows), loss, config, seed)
+
+    for place, network in enumerate(networks):
+        train(network, config.seed + place)
 
 
 def fit_novelty(novelty: Novelty, end: int, config: EventConfig, network: NoveltyNetwork) -> None:
@@ -75,7 +80,8 @@ def fit_novelty(novelty: Novelty, end: int, config: EventConfig, network: Novelt
         found = network(features[batch], relation[batch])
         return ((torch.exp(found) - count[batch] * found) * weight[batch]).mean() * scale
 
-    _optimise(network, len(pair), loss, config)
+    torch.manual_seed(config.seed)
+    _optimise(network, len(pair), loss, config, config.seed)
 
 
 def _num_rows(index: EventIndex, config: EventConfig) -> int:
@@ -89,14 +95,16 @@ def _focus(features: Tensor) -> Tensor:
     return rate / (rate + FOCUS)
 
 
-def _optimise(network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor], config: EventConfig) -> None:
+def _optimise(
+    network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor], config: EventConfig, seed: int
+) -> None:
     """Minimise a loss over batches of rows with Adam; the learning rate rises, then falls to 0."""
     # Few examples in smaller batches: as many steps in less time.
     size = min(config.batch_size, max(num_rows // 150, 256), num_rows)
     per_epoch = math.ceil(num_rows / size)
     epochs = max(config.epochs, math.ceil(min(config.min_batches, MAX_PASSES * per_epoch) / per_epoch))
     optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01, fused=True)
-    generator = torch.Generator().manual_seed(config.seed)
+    generator = torch.Generator().manual_seed(seed)
     device = next(network.parameters()).device
     network.train()
     done, total = 0, epochs * per_epoch

@@ -80,11 +80,16 @@ class EventIndex:
 
     def had_pair(self, triples: Triples, elapsed: int) -> Tensor:
         """Return whether the entities of triples have a fact with each other before a time, in either direction."""
-        first = torch.cat([self._pair_began, self._pair_began.new_full((1,), torch.iinfo(torch.int64).max)])
+        if len(self.pairs) == 0:
+            return torch.zeros_like(triples.subject, dtype=torch.bool)
+        place = self.find_pair(triples)
+        found = self.pairs[place] == triples.subject * self.num_entities + triples.object
+        return found & (self._pair_began[place] < elapsed)
+
+    def find_pair(self, triples: Triples) -> Tensor:
+        """Return the position in ``pairs`` of each triple; that of some other pair for one without facts."""
         key = triples.subject * self.num_entities + triples.object
-        place = torch.searchsorted(self.pairs, key).clamp(max=max(len(self.pairs) - 1, 0))
-        found = self.pairs[place] == key if len(self.pairs) else torch.zeros_like(key, dtype=torch.bool)
-        return found & (first[place] < elapsed)
+        return torch.searchsorted(self.pairs, key).clamp(max=max(len(self.pairs) - 1, 0))
 
     @cached_property
     def _pair_began(self) -> Tensor:
@@ -121,7 +126,7 @@ class EventIndex:
         ordered = torch.sort(self.fact_elapsed).values
         return torch.searchsorted(ordered, torch.arange(self.num_steps + 1, device=ordered.device)).tolist()
 
-    def _keys(self, triples: Triples) -> dict[str, tuple[GroupedCounts, Tensor]]:
+    def keys_of(self, triples: Triples) -> dict[str, tuple[GroupedCounts, Tensor]]:
         """Return the groups that triples belong to: counts, and the key of each triple in them, by name."""
         s, r, o = triples.subject, triples.relation, triples.object
         entities, relations = self.num_entities, self.num_relations
@@ -144,12 +149,12 @@ class EventIndex:
 
     def states(self, triples: Triples, elapsed: Tensor) -> dict[str, GroupState]:
         """Return the states of all groups that triples belong to, each before its own time, by name."""
-        return {name: counts.state_of(key, elapsed) for name, (counts, key) in self._keys(triples).items()}
+        return {name: counts.state_of(key, elapsed) for name, (counts, key) in self.keys_of(triples).items()}
 
     @cached_property
     def groups(self) -> dict[str, tuple[GroupedCounts, Tensor]]:
         """The groups of all triples of the index: counts, and the position of each triple's group, by name."""
-        return {name: (counts, counts.find(key)) for name, (counts, key) in self._keys(self.triples).items()}
+        return {name: (counts, counts.find(key)) for name, (counts, key) in self.keys_of(self.triples).items()}
 
     def features(self, states: dict[str, GroupState], elapsed: Tensor) -> Tensor:
         """Return the features of all groups, and of the interval between the last two facts. (triples, features)"""
@@ -200,7 +205,7 @@ class EventIndex:
     @cached_property
     def pair_of_triple(self) -> Tensor:
         """The position in ``pairs`` of each triple."""
-        return torch.searchsorted(self.pairs, self.triples.subject * self.num_entities + self.triples.object)
+        return self.find_pair(self.triples)
 
     def target_features(
         self, triples: Triples, fact: GroupState, elapsed: Tensor, ahead: Tensor, *, forget: bool = False

@@ -38,8 +38,9 @@ class EventModel(nn.Module):
 
     A fact that occurred before has an intensity from a network on decayed counts of its subject, relation and object.
     Where the model of the run scored its subject and relation, this is combined with
-    \(\lambda(s, r, t) \, P(o \mid s, r, t)\), and likewise from the object's side. A fact that never occurred has only
-    the latter, with the expected number of new facts of s and r. The probability is \(1 - e^{-\lambda}\).
+    \(\lambda(s, r, t) \, P(o \mid s, r, t)\), and likewise from the object's side. So it is with a fact that never
+    occurred between entities that had other facts with each other. Any other fact that never occurred has only the
+    latter, with the expected number of new facts of s and r. The probability is \(1 - e^{-\lambda}\).
 
     The networks are trained on the training split, the combination is fitted on the validation split.
     """
@@ -91,10 +92,7 @@ class EventModel(nn.Module):
         index = EventIndex(train, dataset.axis)
         self.lasting.copy_(_lasting(index))
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            for place, network in enumerate(self.intensity_networks):
-                torch.manual_seed(self.config.seed + place)
-                fit_intensity(index, index.num_steps, self.config, network)
-            torch.manual_seed(self.config.seed)
+            fit_intensity(index, index.num_steps, self.config, self.intensity_networks)
             fit_novelty(Novelty(index), index.num_steps, self.config, self.novelty_network)
         if len(dataset.valid):
             known = Facts.concatenate(dataset.train, dataset.valid)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from titer.events.estimates import Estimates
+from titer.events.feature_table import FeatureTable
 from titer.events.index import EventIndex
 from titer.events.network import IntensityNetwork
 from titer.events.triples import Triples
@@ -34,14 +35,14 @@ class NewFacts:
 
 @torch.inference_mode()
 def describe_new(
-    networks: list[IntensityNetwork], index: EventIndex, triples: Triples, estimates: Estimates, elapsed: int
+    networks: list[IntensityNetwork], table: FeatureTable, triples: Triples, estimates: Estimates
 ) -> NewFacts:
-    """Return what is known about facts that never occurred before a time."""
-    paired = index.had_pair(triples, elapsed)
+    """Return what is known about facts that never occurred before the time of a table."""
+    index = table.index
+    paired = index.had_pair(triples, table.elapsed)
     rows = paired.nonzero()[:, 0]
     part = triples[rows]
-    times = torch.full_like(rows, elapsed)
-    features, bag = index.features(index.states(part, times), times), index.bag(part, times)
+    features, bag = table.features_of_new(part), table.bag[index.find_pair(part)]
     codes: list[Tensor] = []
     for network in networks:
         code = network.encode(features, part.relation, network.pool(bag))

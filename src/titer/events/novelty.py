@@ -36,7 +36,7 @@ class Novelty:
 
     @cached_property
     def _groups(self) -> list[tuple[GroupedCounts, Tensor]]:
-        """Counts, and the key of each pair in them."""
+        """Counts, and the group of each pair in them."""
         new = self.pair_of_triple // self.num_directed, self.pair_of_triple % self.num_directed
         triple = self.index.fact_triple
         num = len(self.index.keys)
@@ -44,7 +44,7 @@ class Novelty:
         facts = pair // self.num_directed, pair % self.num_directed
         elapsed = self.index.fact_elapsed.repeat(2)
         zero = torch.zeros_like
-        return [
+        keys = [
             (GroupedCounts(self.pair_of_triple, self.began), self.pairs),
             (GroupedCounts(new[0], self.began), self.entity),
             (GroupedCounts(new[1], self.began), self.relation),
@@ -54,6 +54,7 @@ class Novelty:
             (GroupedCounts(facts[1], elapsed), self.relation),
             (GroupedCounts(zero(facts[0]), elapsed), zero(self.pairs)),
         ]
+        return [(counts, counts.find(key)) for counts, key in keys]
 
     def before(self, elapsed: int) -> Tensor:
         """Return the positions of all directed pairs with a fact before a time."""
@@ -61,8 +62,19 @@ class Novelty:
 
     def features(self, pair: Tensor, elapsed: Tensor) -> Tensor:
         """Return the features of pairs, given by position, each before its own time. (pairs, NUM_INPUTS)"""
-        parts = [counts.state_of(key[pair], elapsed).features(elapsed) for counts, key in self._groups]
+        parts = [counts.state(group[pair], elapsed).features(elapsed) for counts, group in self._groups]
         return torch.cat(parts, dim=1)
+
+    def tables(self, elapsed: int) -> list[Tensor]:
+        """Return the features of all groups before one time, which pairs share."""
+        states = [counts.state_at(elapsed) for counts, _ in self._groups]
+        return [state.features(torch.full_like(state.event, elapsed)) for state in states]
+
+    def features_in(self, tables: list[Tensor], pair: Tensor) -> Tensor:
+        """Return the same as ``features`` for one time, from the tables of that time."""
+        return torch.cat(
+            [one.index_select(0, group[pair]) for one, (_, group) in zip(tables, self._groups, strict=True)], dim=1
+        )
 
     def new_at(self, pair: Tensor, elapsed: Tensor) -> Tensor:
         """Return how many triples of each pair occur for the first time at a time. (pairs,)"""

@@ -96,7 +96,7 @@ def prepare_origin(
     return replace(
         partial,
         estimates=estimate(partial, index, table.triples, intensity, answers),
-        new=describe_new(networks, index, new, estimates, table.elapsed),
+        new=describe_new(networks, table, new, estimates),
     )
 
 
@@ -145,10 +145,9 @@ def _pairs(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the directed pairs with a fact, their expected facts, and their expected new facts."""
     place = novelty.before(elapsed)
-    times = torch.full_like(place, elapsed)
+    tables = novelty.tables(elapsed)
     parts = [
-        torch.exp(network(novelty.features(rows, times[: len(rows)]), novelty.relation[rows]))
-        for rows in place.split(CHUNK)
+        torch.exp(network(novelty.features_in(tables, rows), novelty.relation[rows])) for rows in place.split(CHUNK)
     ]
     new = torch.cat(parts) if parts else torch.zeros(0, device=place.device)
     pair = novelty.pairs[place]

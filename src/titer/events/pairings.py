@@ -50,8 +50,7 @@ class Pairings:
         recent = index.by_pair.decayed_at(elapsed, LONG)
         rate = recent[self._directions[0]] + REVERSED * recent[self._directions[1]]
         rate = torch.where(self.subject == self.object, 0.0, rate)
-        best = rate.topk(min(MAX_PAIRS, len(rate)))
-        pair = best.indices[best.values > 0]
+        pair = _best(rate, MAX_PAIRS)
         subject, object = self.subject[pair], self.object[pair]
         relation = torch.arange(index.num_relations, device=pair.device)
         total = _counts(index.by_relation, relation, elapsed)
@@ -70,11 +69,16 @@ class Pairings:
             object[:, None].expand(score.shape).flatten(),
         )
         values = torch.where(index.occurred(every, elapsed), 0.0, score.flatten())
-        chosen = values.topk(min(number, len(values)))
-        kept = chosen.indices[chosen.values > 0]
+        kept = _best(values, number)
         return Candidates(every[kept], values[kept])
 
 
 def _counts(counts: GroupedCounts, key: Tensor, elapsed: int) -> Tensor:
     """Return the decayed counts of keys before a time. (keys,)"""
     return counts.decayed_at(elapsed, LONGER)[counts.find(key)]
+
+
+def _best(values: Tensor, number: int) -> Tensor:
+    """Return the positions of the largest values above 0; of equal ones the first, whatever else there is."""
+    known = (values > 0).nonzero()[:, 0]
+    return known[torch.sort(values[known], descending=True, stable=True).indices[:number]]

@@ -492,13 +492,16 @@ class Forecaster:
         """Whether the run directory has an event model."""
         return self.run is not None and (self.run.path / EVENTS).is_file()
 
-    def prepare_events(self) -> None:
+    def prepare_events(self) -> "EventModel":
         """Load the event model, or train it if the run has none, so that the first event forecast does not wait.
+
+        Returns:
+            The event model.
 
         Raises:
             RunError: The event model of the run is damaged.
         """
-        self._with_events()
+        return self._with_events()[1]
 
     def _with_events(self) -> "tuple[Predictor, EventModel]":
         """Return the current predictor and the event model, which is trained when first needed."""

@@ -112,7 +112,7 @@ def _more_new(
     unlisted = ~torch.isin(index.key(new), index.key(origin.new.triples))
     new = new[(selection.matches(new) & unlisted).nonzero()[:, 0]]
     estimates = estimate(origin, index, new, origin.novelty, answers)
-    described = describe_new(events.intensity_networks, index, new, estimates, origin.elapsed)
+    described = describe_new(events.intensity_networks, origin.table, new, estimates)
     at, by, expected = events.new_curves(index, described, origin.elapsed, window.first, window.last)
     none = torch.zeros(len(new), device=origin.pair.device)
     return EventList(new, none.bool(), none, by[-1], expected, at[-1], 0.0)
@@ -161,7 +161,7 @@ def _new_fact(
     scored = score_pairs(predictor.model, predictor.history, pairs, window.origin)
     answers = without_known(scored, origin, index)
     estimates = estimate(origin, index, triple, origin.novelty, answers)
-    return describe_new(events.intensity_networks, index, triple, estimates, origin.elapsed)
+    return describe_new(events.intensity_networks, origin.table, triple, estimates)
 
 
 def _joined(first: EventList, second: EventList) -> EventList:
