@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from titer.progress import track
+from titer.progress import duration, track
 
 
 class Terminal(io.StringIO):
@@ -48,3 +48,23 @@ def test_an_error_in_the_loop_is_not_swallowed(monkeypatch: pytest.MonkeyPatch):
 
     with pytest.raises(ZeroDivisionError):
         fail()
+
+
+def test_a_log_file_receives_a_line_now_and_then_with_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    # Each item takes 6 s: lines are due after 10 s, and 30 s later.
+    clock = iter(range(0, 1000, 6))
+    monkeypatch.setattr("titer.progress.time.monotonic", lambda: float(next(clock)))
+    assert list(track(list(range(10)), "counting")) == list(range(10))
+    assert capsys.readouterr().err.splitlines() == [
+        "counting: 1 of 10, 2 min left",
+        "counting: 6 of 10, 28 s left",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.4, "0 s"), (89, "89 s"), (120, "2 min"), (3599, "1 h 0 min"), (7500, "2 h 5 min")]
+)
+def test_durations_are_readable(seconds: float, words: str):
+    assert duration(seconds) == words

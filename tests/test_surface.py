@@ -34,6 +34,8 @@ ABSENT = (
     "sqlalchemy",
     "psycopg",
     "optuna",
+    "mlflow",
+    "wandb",
     "ray",
     "pandas",
     "sklearn",

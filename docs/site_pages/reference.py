@@ -3,7 +3,7 @@
 import titer
 
 GROUPS = {
-    "Training and runs": ("titer.api", "titer.runs", "titer.training"),
+    "Training and runs": ("titer.api", "titer.runs", "titer.training", "titer.trackers"),
     "Forecasts": ("titer.forecasting", "titer.events"),
     "Datasets": ("titer.data",),
     "Added facts": ("titer.store",),

@@ -87,6 +87,9 @@ if TYPE_CHECKING:
     from titer.store.facts import FactStore as FactStore
     from titer.store.facts import NamedFact as NamedFact
     from titer.store.facts import StoredFact as StoredFact
+    from titer.trackers.base import StopTraining as StopTraining
+    from titer.trackers.base import TrackedTraining as TrackedTraining
+    from titer.trackers.base import Tracker as Tracker
     from titer.training.config import Config as Config
     from titer.training.config import TrainingConfig as TrainingConfig
 
@@ -103,6 +106,7 @@ _PUBLIC = {
     "titer.data.time_unit": ["TimeUnit"],
     "titer.api": ["train", "evaluate"],
     "titer.training.config": ["Config", "TrainingConfig"],
+    "titer.trackers.base": ["Tracker", "TrackedTraining", "StopTraining"],
     "titer.runs.run": ["Run"],
     "titer.evaluation.result": ["Evaluation"],
     "titer.evaluation.metrics": ["Metrics"],

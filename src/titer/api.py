@@ -1,5 +1,6 @@
 """Training and evaluation in one call: ``titer.train`` and ``titer.evaluate``."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,7 @@ from titer.runs.reproduce import find_configuration
 from titer.runs.run import Run
 from titer.runs.train import train as train_run
 from titer.suggestions import hint
+from titer.trackers.registry import make_trackers
 from titer.training.config import Config, TrainingConfig, read_toml
 
 
@@ -31,6 +33,7 @@ def train(
     resume: bool = False,
     seed: int | None = None,
     device: str | None = None,
+    track: Iterable[str] = (),
     **settings: Any,
 ) -> Forecaster:
     """Train a model on a dataset and return a forecaster that answers questions.
@@ -50,6 +53,8 @@ def train(
         resume: Continue the interrupted training in ``out`` from its last checkpoint.
         seed: The seed of everything random.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"`` … or ``"auto"``, which is a GPU if there is one.
+        track: Names of trackers that receive the course of the training, such as ``"mlflow"`` and ``"wandb"``.
+            TensorBoard is always among them if it is installed.
         **settings: Fields of ``TrainingConfig`` or of the model's own settings, such as ``epochs=3`` or ``dim=64``.
 
     Returns:
@@ -66,10 +71,10 @@ def train(
     resolved = _resolve(config, model, settings)
     data = dataset if isinstance(dataset, Dataset) else load_dataset(dataset)
     if out is not None:
-        run = train_run(data, resolved, out, overwrite=overwrite, resume=resume)
+        run = train_run(data, resolved, out, overwrite=overwrite, resume=resume, trackers=make_trackers(track))
         return Forecaster.load(run, resolved.training.device)
     with TemporaryDirectory(prefix="titer-") as folder:
-        trained = train_run(data, resolved, folder).load_model(resolved.training.device)
+        trained = train_run(data, resolved, folder, trackers=make_trackers(track)).load_model(resolved.training.device)
     return Forecaster(trained, data)
 
 

@@ -18,7 +18,7 @@ class NoEvidenceError(TiterError):
 
 
 class PluginError(TiterError):
-    """A model of an installed package cannot be used."""
+    """A model or a tracker of an installed package cannot be used."""
 
 
 class RunError(TiterError):

@@ -12,7 +12,7 @@ from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError, TiterError
-from titer.evaluation.evaluate import evaluate, evaluate_task
+from titer.evaluation.evaluate import Evaluation, evaluate, evaluate_task
 from titer.evaluation.protocol import CONVENTIONS, Filter, Past, Protocol, Ties, Unreachable, convention
 from titer.evaluation.task import EvaluationTask
 from titer.graph.history import History
@@ -208,3 +208,25 @@ def test_a_notebook_shows_an_evaluation_as_a_table_with_escaped_names(dataset: D
     metrics = found.metrics()
     assert rows[0][:4] == ["all", f"{metrics.queries:,}", f"{100 * metrics.mrr:.2f}", f"{100 * metrics.hits_at_1:.2f}"]
     assert len(rows) == len(found.rows())
+
+
+def test_a_sample_of_a_split_is_ranked_as_within_the_whole_split(dataset: Dataset):
+    model = Spy(dataset.vocabulary, dataset.axis)
+    whole = evaluate_task(model, EvaluationTask(dataset, "test"), quiet=True)
+    part = evaluate_task(model, EvaluationTask(dataset, "test", max_queries=50), quiet=True)
+    again = EvaluationTask(dataset, "test", max_queries=50)
+    assert (len(part.queries), part.sampled_from, part.to_dict()["sampled_from"]) == (50, len(whole.queries), 192)
+    assert torch.equal(part.answers, again.answers)
+    rank_of = dict(zip(rows_of(whole), whole.ranks_under().tolist(), strict=True))
+    assert [rank_of[row] for row in rows_of(part)] == part.ranks_under().tolist()
+
+
+def test_a_split_that_is_small_enough_is_not_sampled(dataset: Dataset):
+    found = evaluate_task(Spy(dataset.vocabulary, dataset.axis), EvaluationTask(dataset, max_queries=192), quiet=True)
+    assert found.sampled_from is None
+    assert "sampled_from" not in found.to_dict()
+
+
+def rows_of(found: Evaluation) -> list[tuple[int, ...]]:
+    columns = (found.queries.subject, found.queries.relation, found.queries.time, found.answers)
+    return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -9,7 +9,7 @@ import typer
 
 from titer.cli.import_data import EXAMPLES as IMPORT_EXAMPLES
 from titer.cli.import_data import import_data
-from titer.cli.options import JsonOption, examples
+from titer.cli.options import JsonOption, OverwriteOption, examples
 from titer.cli.screen import say, say_json, say_table, spark
 from titer.errors import DataError
 from titer.suggestions import hint
@@ -87,6 +87,39 @@ def info(
         say_json(summary.to_dict())
     else:
         _show(summary)
+
+
+@app.command(
+    "export",
+    epilog=examples(
+        "titer data export small-world --out facts.csv",
+        "titer data export runs/first --split test --questions --out questions.csv",
+    ),
+)
+def export(
+    path: Annotated[
+        str, typer.Argument(metavar="DATASET", help="A dataset folder, a run directory, small-world, or a benchmark.")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write: .csv or .parquet.")],
+    split: Annotated[
+        list[str] | None, typer.Option(help="Split to export: train, valid or test (default: all). Repeatable.")
+    ] = None,
+    questions: Annotated[
+        bool,
+        typer.Option("--questions", help="Write both questions of every fact, as titer forecast --file reads them."),
+    ] = False,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Write the facts of a dataset to a file, in names and dates."""
+    from titer.data.export import check_table_file, fact_table, question_table, write_table
+    from titer.data.load import load_dataset
+
+    check_table_file(out, overwrite=overwrite)
+    dataset = load_dataset(path)
+    splits = split or [name for name, facts in dataset.splits.items() if len(facts)]
+    table = (question_table if questions else fact_table)(dataset, splits)
+    write_table(table, out, overwrite=overwrite)
+    say(f"{out}: {len(table):,} {'questions' if questions else 'facts'} of {dataset.name}")
 
 
 def _show(summary: "Summary") -> None:

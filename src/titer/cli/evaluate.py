@@ -1,25 +1,39 @@
 """The command ``titer evaluate``."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, RunArgument, Split
+from titer.cli.interruption import note_state
+from titer.cli.options import (
+    DeviceOption,
+    JsonOption,
+    OverwriteOption,
+    RunArgument,
+    Split,
+    ThreadsOption,
+    WorkersOption,
+)
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
+from titer.parallel.environment import is_first, num_processes
+from titer.parallel.launch import launch
 from titer.suggestions import hint
 
 if TYPE_CHECKING:
     from titer.evaluation.evaluate import Evaluation
     from titer.evaluation.protocol import Protocol
+    from titer.runs.baseline import Baseline
     from titer.runs.run import Run
 
 EXAMPLES = (
     "titer evaluate runs/first",
     "titer evaluate runs/first --split valid --convention paper --json",
     "titer evaluate runs/titer --set model.inductive_mean=false",
+    "titer evaluate runs/first --out ranks.parquet",
 )
 
 
@@ -69,33 +83,64 @@ def evaluate(
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Queries scored at once (default: depends on the device).")
     ] = None,
+    baseline: Annotated[
+        bool,
+        typer.Option("--baseline/--no-baseline", help="Show what counting past facts alone reaches."),
+    ] = True,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a row for each query: a .parquet or .csv file.")
+    ] = None,
+    overwrite: OverwriteOption = False,
     device: DeviceOption = "auto",
+    workers: WorkersOption = 1,
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Evaluate a run: MRR, Hits@k and calibration.
 
-    Asks both queries of every fact in a split, (s, r, ?, t) and (?, r, o, t), and ranks the true answers. The result
-    is also stored in metrics.json of the run.
+    Asks both queries of every fact in a split, (s, r, ?, t) and (?, r, o, t), and ranks the true answers, beside what
+    counting past facts alone reaches. The result is also stored in metrics.json of the run.
     """
+    from titer.data.export import check_table_file, write_table
     from titer.evaluation.evaluate import evaluate as evaluate_model
+    from titer.evaluation.rank_table import rank_table
+    from titer.parallel.processes import joined
+    from titer.runs.baseline import baseline_of
     from titer.runs.run import Run
+    from titer.training.device import choose_device
 
     if events:
         from titer.cli.events import evaluate_events
 
-        evaluate_events(run, split.value, horizon, device, json=json)
+        if workers > 1:
+            raise ConfigError("event forecasts are evaluated by one process; leave out --workers")
+        if is_first():
+            evaluate_events(run, split.value, horizon, device, json=json)
         return
+    if out is not None and is_first():
+        check_table_file(out, overwrite=overwrite)
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)
     opened, changes = Run(run), set or []
-    model = opened.load_model(device, changes)
-    found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
-    recorded = opened.record(found, changes)
+    if workers > 1 and num_processes() == 1:
+        sys.exit(launch(workers))
+    if is_first():
+        note_state(run)
+    with joined(choose_device(device)) as place:
+        model = opened.load_model(str(place), changes)
+        found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
+        counted = baseline_of(opened, found) if baseline else None
+    if not is_first():
+        return
+    recorded = opened.record(found, changes, **({"baseline": counted.to_dict()} if counted is not None else {}))
+    if out is not None:
+        write_table(rank_table(found), out, overwrite=overwrite)
+        note(f"{out}: ranks of {len(found.queries):,} queries")
     if results is not None:
         note(f"{_write_result(opened, found, changes, results, label)} is written")
     if json:
         say_json(recorded)
     else:
-        _show(found)
+        _show(found, counted)
 
 
 def _write_result(run: "Run", found: "Evaluation", changes: list[str], folder: Path, label: str | None) -> Path:
@@ -133,15 +178,15 @@ def _protocol(convention_name: str | None, **choices: str | None) -> "Protocol":
     return replace(convention(convention_name or "realistic"), **changes)
 
 
-def _show(found: "Evaluation") -> None:
+def _show(found: "Evaluation", counted: "Baseline | None") -> None:
     from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
+    from titer.evaluation.plain_words import in_plain_words
 
     say(f"{found.model} on {found.dataset.name}, {found.split} split: {len(found.queries):,} queries")
     say(f"protocol: {found.protocol}")
     say()
-    say_table(
-        ["", *METRIC_HEADERS],
-        [[label, *metric_cells(metrics)] for label, metrics in found.rows()],
-    )
+    rows = found.rows() if counted is None else counted.rows(found)
+    say_table(["", *METRIC_HEADERS], [[label, *metric_cells(metrics)] for label, metrics in rows])
     say()
+    say(in_plain_words(found.metrics().to_dict()) if counted is None else counted.words)
     say(f"calibration: {found.confidence}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, StoreOption
+from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, StoreOption, ThreadsOption
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
@@ -49,6 +49,7 @@ class EventOptions:
     overwrite: OverwriteOption = False
     store: StoreOption = None
     device: DeviceOption = "auto"
+    threads: ThreadsOption = None
     json: JsonOption = False
 
     @property

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from titer.cli.forecast import note_no_evidence
-from titer.cli.options import DeviceOption, JsonOption, RunArgument, StoreOption
+from titer.cli.interruption import note_state
+from titer.cli.options import DeviceOption, JsonOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import say, say_json
 
 EXAMPLES = (
@@ -34,6 +35,7 @@ def explain(
     ] = 10,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show the evidence for one answer, whatever its rank: OBJECT as the answer to SUBJECT RELATION ?.
@@ -44,6 +46,7 @@ def explain(
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.question import Question
 
+    note_state(run)
     question = Question(None, relation, object, at) if asks_subject else Question(subject, relation, None, at)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, reasons)

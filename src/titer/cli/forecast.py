@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RunArgument, StoreOption
+from titer.cli.interruption import note_state
+from titer.cli.options import (
+    DeviceOption,
+    JsonOption,
+    OverwriteOption,
+    RawCsvOption,
+    RunArgument,
+    StoreOption,
+    ThreadsOption,
+)
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
@@ -65,8 +74,10 @@ def forecast(
         typer.Option(help="File for the answers to --file, one row per answer: .csv, .jsonl or .parquet."),
     ] = None,
     overwrite: OverwriteOption = False,
+    raw_csv: RawCsvOption = False,
     store: StoreOption = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Answer a question: SUBJECT RELATION ? or ? RELATION OBJECT.
@@ -84,13 +95,14 @@ def forecast(
     if file is not None:
         if subject is not None or at is not None or without or with_:
             raise TiterError("--file cannot be combined with SUBJECT, --at, --without or --with")
-        _answer_file(run, store, device, file, out, top, explained, overwrite=overwrite, json=json)
+        _answer_file(run, store, device, file, out, top, explained, overwrite=overwrite, raw_csv=raw_csv, json=json)
         return
     if subject is None or relation is None:
         raise TiterError("give SUBJECT RELATION, or ? RELATION OBJECT, or --file QUESTIONS")
     if out is not None:
         raise TiterError("--out needs --file; use --json for the answers to one question")
     question = Question(subject, relation, object, at)
+    note_state(run)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explained)
     found = (
@@ -116,6 +128,7 @@ def _answer_file(
     explain: int,
     *,
     overwrite: bool,
+    raw_csv: bool,
     json: bool,
 ) -> None:
     from titer.forecasting.answer_files import check_can_write, write_answers
@@ -127,12 +140,13 @@ def _answer_file(
     if out is not None:
         check_can_write(out, overwrite=overwrite)
     questions, total = read_questions(file, _mapping(run)), count_rows(file)
+    note_state(run)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explain)
     results = forecaster.ask_many(questions, top=top, explain=explain)
     counted = _Counted(track(results, "answering", total))
     if out is not None:
-        write_answers(counted, out, overwrite=overwrite)
+        write_answers(counted, out, overwrite=overwrite, raw_csv=raw_csv)
         note(f"{out}: answers to {counted.questions:,} questions")
     else:
         for result in counted:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from titer.cli import (
+    backtest,
     compare,
     data,
     evaluate,
@@ -18,9 +19,12 @@ from titer.cli import (
     plot,
     report,
     reproduce,
+    retrain,
     serve,
+    settings,
     size,
     train,
+    tune,
     when,
 )
 from titer.cli.options import examples
@@ -40,6 +44,9 @@ app.add_typer(data.app, name="data")
 app.add_typer(facts.app, name="facts")
 for command, function, lines in (
     ("train", train.train, train.EXAMPLES),
+    ("tune", tune.tune, tune.EXAMPLES),
+    ("retrain", retrain.retrain, retrain.EXAMPLES),
+    ("backtest", backtest.backtest, backtest.EXAMPLES),
     ("evaluate", evaluate.evaluate, evaluate.EXAMPLES),
     ("forecast", forecast.forecast, forecast.EXAMPLES),
     ("events", events.events, events.EXAMPLES),
@@ -52,6 +59,7 @@ for command, function, lines in (
     ("plot", plot.plot, plot.EXAMPLES),
     ("serve", serve.serve, serve.EXAMPLES),
     ("models", models.models, models.EXAMPLES),
+    ("settings", settings.settings, settings.EXAMPLES),
     ("size", size.size, size.EXAMPLES),
     ("reproduce", reproduce.reproduce, ("titer reproduce path_mixture/small-world",)),
 ):

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, written by titer train.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
+RawCsvOption = Annotated[
+    bool,
+    typer.Option(
+        "--raw-csv", help="Write names to CSV as they are, also those that a spreadsheet would run as formulas."
+    ),
+]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -24,10 +31,33 @@ StoreOption = Annotated[
         help="Database of added facts, such as postgresql://USER@HOST/NAME (default: $TITER_STORE or RUN/facts.db).",
     ),
 ]
+WorkersOption = Annotated[
+    int,
+    typer.Option("--workers", min=1, help="Processes on this machine that share the work, such as one for each GPU."),
+]
 DeviceOption = Annotated[
     str, typer.Option("--device", help="cpu, cuda, cuda:N, or auto, which uses a GPU if there is one.")
 ]
 
+
+def _set_threads(threads: int | None) -> int | None:
+    # Read by titer.threads when a model is trained or loaded, and by the processes that this one starts.
+    if threads is not None:
+        os.environ["TITER_THREADS"] = str(threads)
+    return threads
+
+
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        min=1,
+        envvar="TITER_THREADS",
+        show_envvar=False,
+        callback=_set_threads,
+        help="CPU threads (default: $TITER_THREADS, or one, and more for many entities if cores are idle).",
+    ),
+]
 
 # Options that describe a table of facts.
 ColumnOption = Annotated[

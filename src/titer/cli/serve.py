@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.options import DeviceOption, RunArgument, StoreOption
+from titer.cli.interruption import note_state
+from titer.cli.options import DeviceOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import note
 
 EXAMPLES = ("titer serve runs/first", "TITER_TOKEN=secret titer serve runs/first --host 0.0.0.0")
@@ -26,6 +27,7 @@ def serve(
         ),
     ] = None,
     device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
 ) -> None:
     """Serve forecasts of a run over HTTP, with a web page at /.
 
@@ -39,4 +41,5 @@ def serve(
         note(f"warning: every client that can reach {host} can send questions; set --token to require a token")
     if not (run / EVENTS).is_file():
         note("training the event model, once for this run, before the service starts")
+    note_state(run)
     run_server(run, host=host, port=port, store=store, token=token, device=device)

@@ -16,7 +16,7 @@ from titer.data.readers.options import TableOptions
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
-from titer.files import atomic_directory, sha256_of, write_text
+from titer.files import atomic_directory, locked, sha256_of, write_text
 from titer.toml import to_toml
 
 DESCRIPTION = "dataset.toml"
@@ -32,9 +32,10 @@ def save_dataset(dataset: Dataset, folder: Path, *, overwrite: bool = False) -> 
         overwrite: Replace the folder if it exists.
 
     Raises:
-        TiterError: If the folder exists, and ``overwrite`` is not set.
+        TiterError: If the folder exists and ``overwrite`` is not set, or another process is writing it.
     """
-    with atomic_directory(folder, overwrite=overwrite) as temporary:
+    lock = folder.with_name(f".{folder.name}.lock")
+    with locked(lock, folder), atomic_directory(folder, overwrite=overwrite) as temporary:
         written = 0
         for name, facts in dataset.splits.items():
             extra = dataset.attributes.slice(written, len(facts)) if dataset.attributes is not None else {}
@@ -88,7 +89,7 @@ def open_dataset(folder: Path) -> Dataset:
             attributes=Attributes.from_tables([_read(folder / f"{split}.feather") for split in SPLITS]),
             **{split: _facts(folder / f"{split}.feather") for split in SPLITS},
         )
-    except (OSError, KeyError, ValueError, TypeError, pa.ArrowInvalid) as error:
+    except (OSError, KeyError, ValueError, TypeError, OverflowError, RecursionError, pa.ArrowException) as error:
         raise DataError(f"{folder} is not a readable dataset folder: {error}") from error
     # The files are verified above, so the stored checksum of the content is right.
     dataset.__dict__["checksum"] = description["checksum"]
@@ -121,7 +122,10 @@ def _write(path: Path, columns: dict[str, np.ndarray | pa.Array]) -> None:
 
 
 def _read(path: Path) -> pa.Table:
-    return feather.read_table(str(path), memory_map=True)
+    table = feather.read_table(str(path), memory_map=True)
+    # A folder of someone else may have correct checksums and columns that point outside of the file.
+    table.validate(full=True)
+    return table
 
 
 def _facts(path: Path) -> Facts:

@@ -8,6 +8,7 @@ from titer.data.detection.dates import guess_dates
 from titer.data.detection.proposal import MISSING_WORDS
 from titer.data.readers.merging import MergedName
 from titer.data.readers.options import TableOptions
+from titer.data.readers.placing import FAR_YEARS
 from titer.data.readers.tables import Table
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
@@ -37,6 +38,9 @@ def check_table(table: Table, options: TableOptions, *, accept: bool = False, to
     errors, warnings = _check_times(table, options, today)
     if errors and not accept:
         raise DataError("\n".join(errors) + "\n(--yes imports the file as it is)")
+    if table.num_far_ends:
+        text = f"{table.num_far_ends:,} ends are more than {FAR_YEARS} years after today, so they count as open"
+        warnings.append(f"{text}; --latest DATE ends them")
     return [*errors, *warnings, *_check_names(table, options)]
 
 

@@ -1,5 +1,6 @@
 """The steps of an import: open, read or propose, check, and save."""
 
+import filecmp
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from titer.data.readers.benchmark import is_benchmark_folder, read_benchmark
 from titer.data.readers.inputs import default_name, open_inputs
 from titer.data.readers.merging import MergedName
 from titer.data.readers.options import TableOptions
+from titer.data.readers.rejected_rows import has_rejected_rows
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import Table, read_tables
 from titer.data.split import Splits, split_by_fraction, split_by_time
@@ -90,12 +92,13 @@ def import_files(
         raise DataError("no files to import")
     options, splits = options or TableOptions(), splits or SplitOptions()
     rejections = Rejections(skip=skip_bad_rows)
+    keep_list = rejected_file is not None and not overwrite
     if query is None and len(files) == 1 and is_benchmark_folder(folder := Path(files[0])):
         if options != TableOptions() or splits != SplitOptions():
             raise DataError(f"{folder} is a folder with its own splits and ids; options for tables do not apply")
         rejected_file = _check_targets([folder], out, rejected_file, overwrite=overwrite)
         dataset = read_benchmark(folder, rejections, name)
-        rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
+        rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite, keep_list=keep_list)
         return Imported(dataset, rejections.num_blank, 0, rejections, rejected_file=rejected)
     with open_inputs(files, query) as inputs:
         rejected_file = _check_targets([file.path for file in inputs], out, rejected_file, overwrite=overwrite)
@@ -113,7 +116,7 @@ def import_files(
         name = name or (out.resolve().name if out is not None else default_name(files))
         dataset = dataset_of(table, name, options, splits)
         found = check_table(table, options, accept=accept)
-        rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite)
+        rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite, keep_list=keep_list)
         merged = table.merged if options.merge_names else []
         return Imported(dataset, rejections.num_blank, table.num_outside, rejections, merged, found, rejected)
 
@@ -139,7 +142,10 @@ def _check_targets(inputs: list[Path], out: Path | None, rejected_file: Path | N
             raise DataError(f"{out} is not a dataset folder; only a dataset folder can be overwritten")
     taken = {path.resolve() for path in (*inputs, *([out] if out is not None else []))}
     if rejected_file is not None:
-        if rejected_file.is_dir() or (rejected_file.exists() and not overwrite):
+        # One that has rejected rows may be that of the same import, killed before its end: see ``_save``.
+        if rejected_file.is_dir() or (
+            rejected_file.exists() and not overwrite and not has_rejected_rows(rejected_file)
+        ):
             raise DataError(f"{rejected_file} already exists; choose another path for rejected rows")
         if rejected_file.resolve() in taken:
             raise DataError(f"{rejected_file} cannot be the file for rejected rows: it is an input or the output")
@@ -153,7 +159,13 @@ def _check_targets(inputs: list[Path], out: Path | None, rejected_file: Path | N
 
 
 def _save(
-    dataset: Dataset, out: Path | None, rejections: Rejections, rejected_file: Path | None, *, overwrite: bool
+    dataset: Dataset,
+    out: Path | None,
+    rejections: Rejections,
+    rejected_file: Path | None,
+    *,
+    overwrite: bool,
+    keep_list: bool,
 ) -> Path | None:
     """Save the dataset and the rejected rows; return the file with the rejected rows, if there is one."""
     if not rejections or rejected_file is None:
@@ -162,6 +174,9 @@ def _save(
         return None
     with atomic_path(rejected_file) as temporary:
         rejections.write(temporary)
-        if out is not None:
-            save_dataset(dataset, out, overwrite=overwrite)
+        if keep_list and rejected_file.exists() and not filecmp.cmp(temporary, rejected_file, shallow=False):
+            raise DataError(f"{rejected_file} already exists; choose another path for rejected rows")
+    # Last, so that an import that was killed can be repeated and its list is never missing.
+    if out is not None:
+        save_dataset(dataset, out, overwrite=overwrite)
     return rejected_file

@@ -114,9 +114,9 @@ def grouped_bars(
     baseline: str = "",
     baseline_values: Mapping[str, float] | None = None,
 ) -> Element:
-    """Return a chart of two series of percentages: two bars per name, and a dotted line per baseline value."""
+    """Return a chart of one or two series of percentages: a bar for each, and a dotted line per baseline value."""
     baseline_values = baseline_values or {}
-    colours = dict(zip(series, ("first", "second"), strict=True))
+    colours = dict(zip(series, ("first", "second"), strict=False))
     thick, left, right, top = 14, max(130, 7 * max(map(len, names), default=0)), WIDTH - MARGIN, MARGIN
     group = thick * len(series) + 12
     bottom = top + group * len(names)

@@ -14,6 +14,8 @@ from titer.evaluation.result import Evaluation
 from titer.evaluation.task import EvaluationTask
 from titer.models.base import Model, check_scores, evaluating
 from titer.models.scores import ScoreBlock
+from titer.parallel.parts import part_of_batches
+from titer.parallel.processes import sum_over_processes
 from titer.progress import track
 
 __all__ = ["Evaluation", "evaluate", "evaluate_task"]
@@ -56,7 +58,7 @@ def evaluate(
 def evaluate_task(
     model: Model, task: EvaluationTask, *, batch_size: int | None = None, quiet: bool = False
 ) -> Evaluation:
-    """Evaluate a model on a prepared split.
+    """Evaluate a model on a prepared split. Several processes divide the batches, and all return the whole result.
 
     Args:
         model: The model to evaluate, on the device of the task.
@@ -75,7 +77,7 @@ def evaluate_task(
     # Allocated beforehand: small results kept between large score matrices would fragment the memory.
     ranks = Ranks.empty(len(queries), task.dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))
-    batches = list(queries.batches_in_time(batch_size or default_batch_size(model)))
+    batches = part_of_batches(list(queries.batches_in_time(batch_size or default_batch_size(model))))
     with evaluating(model):
         for rows, batch in batches if quiet else track(batches, f"evaluating on {task.split}"):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
@@ -88,6 +90,9 @@ def evaluate_task(
                 top.add(ScoreBlock(block.start, model.logits(block.values)), model.temperature)
             ranks.put(rows, ranking.ranks())
             confidence.put(rows, top.confidence(answer))
+    # Each process leaves zeros for the queries of the others.
+    for column in (ranks.better, ranks.equal, ranks.reached, confidence.probability, confidence.correct):
+        sum_over_processes(column)
     return Evaluation(
         dataset=task.dataset,
         split=task.split,
@@ -99,4 +104,5 @@ def evaluate_task(
         temperature=model.temperature,
         model=model.name,
         seconds=time.perf_counter() - started,
+        sampled_from=task.num_queries if len(queries) < task.num_queries else None,
     )

@@ -1,6 +1,7 @@
 """The result of an evaluation: metrics, breakdowns and calibration, all derived from the ranks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from xml.etree.ElementTree import tostring
 
@@ -8,10 +9,12 @@ import torch
 from torch import Tensor
 
 from titer.data.dataset import Dataset
+from titer.data.facts import Facts
 from titer.drawing.elements import el, table
 from titer.errors import TiterError
 from titer.evaluation.calibration import Confidence
 from titer.evaluation.metrics import METRIC_HEADERS, Metrics, by_group, metric_cells
+from titer.evaluation.novelty import NEVER, NOVELTY, last_occurrences
 from titer.evaluation.protocol import CONVENTIONS, Protocol
 from titer.evaluation.ranks import Ranks
 from titer.graph.queries import Queries
@@ -32,6 +35,7 @@ class Evaluation:
         temperature: The model's temperature, which the probabilities depend on.
         model: The name of the model.
         seconds: How long the evaluation took.
+        sampled_from: The number of queries of the split, if only a sample of them was asked; None otherwise.
     """
 
     dataset: Dataset
@@ -44,6 +48,7 @@ class Evaluation:
     temperature: float
     model: str
     seconds: float
+    sampled_from: int | None = None
 
     def ranks_under(self, protocol: Protocol | None = None) -> Tensor:
         """Return the rank of every true answer.
@@ -129,16 +134,69 @@ class Evaluation:
         groups = by_group(self.ranks_under(), (unseen[self.queries.subject] | unseen[self.answers]).long())
         return {("seen", "unseen")[group]: metrics for group, metrics in groups.items()}
 
+    @cached_property
+    def _last_occurrences(self) -> Tensor:
+        """When the fact of each query was last true before: a time step, or ``NEVER``. Shape (queries,)."""
+        facts = Facts(*(column.numpy() for column in self.facts()))
+        return torch.from_numpy(last_occurrences(facts, self.dataset.facts))
+
+    def novelty_masks(self) -> dict[str, Tensor]:
+        """Return which queries belong to each group of ``by_novelty``.
+
+        Returns:
+            A mask of shape (queries,) for each group.
+        """
+        repeated = self._last_occurrences == self.queries.time - 1
+        return {"repeated": repeated, "new": ~repeated, "never_seen": self._last_occurrences == NEVER}
+
+    def by_novelty(self) -> dict[str, Metrics]:
+        """Return the metrics by whether the fact was true before.
+
+        Returns:
+            Metrics of the facts that were true at the step before (``repeated``), of all others (``new``), and of those
+            that were never true before (``never_seen``), which are also new. A group without queries is left out.
+        """
+        ranks = self.ranks_under()
+        return {name: Metrics.of(ranks[mask]) for name, mask in self.novelty_masks().items() if bool(mask.any())}
+
+    def select(self, rows: Tensor) -> "Evaluation":
+        """Return the evaluation of some of the queries.
+
+        Args:
+            rows: Positions of queries. Shape (rows,).
+        """
+        ranks = Ranks(
+            self.ranks.better[rows], self.ranks.equal[rows], self.ranks.reached[rows], self.ranks.num_entities
+        )
+        confidence = Confidence(self.confidence.probability[rows], self.confidence.correct[rows])
+        parts = {"queries": self.queries[rows], "answers": self.answers[rows], "ranks": ranks, "confidence": confidence}
+        return replace(self, **parts, sampled_from=self.sampled_from or len(self.queries))
+
+    def facts(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the fact of each query, as columns of ids.
+
+        Returns:
+            Subject, relation, object and time, each of shape (queries,).
+        """
+        vocabulary, queries = self.dataset.vocabulary, self.queries
+        asks_subject = vocabulary.is_inverse(queries.relation)
+        subject = torch.where(asks_subject, self.answers, queries.subject)
+        object = torch.where(asks_subject, queries.subject, self.answers)
+        return subject, vocabulary.undirected(queries.relation), object, queries.time
+
     def rows(self) -> list[tuple[str, Metrics]]:
         """Return the labelled rows that commands, reports and notebooks show.
 
         Returns:
-            All queries, each direction, queries with and without unseen entities, and the other conventions.
+            All queries, each direction, queries with and without unseen entities, new facts, and the other conventions.
         """
         rows = [("all", self.metrics())]
         rows += [(f"asking for the {name}", metrics) for name, metrics in self.by_direction().items()]
-        names = {"seen": "with seen entities only", "unseen": "with an unseen entity"}
-        rows += [(names[name], metrics) for name, metrics in self.by_unseen().items()]
+        labels = {"seen": "with seen entities only", "unseen": "with an unseen entity"}
+        rows += [(labels[name], metrics) for name, metrics in self.by_unseen().items()]
+        novel = self.by_novelty()
+        names = ("new", "never_seen") if "repeated" in novel else ("never_seen",)  # else all facts are new
+        rows += [(NOVELTY[name], novel[name]) for name in names if name in novel]
         rows += [(f"all, convention {name!r}", metrics) for name, metrics in self.other_conventions().items()]
         return rows
 
@@ -151,6 +209,7 @@ class Evaluation:
         breakdowns = {
             "direction": self.by_direction(),
             "entities": self.by_unseen(),
+            "novelty": self.by_novelty(),
             "relation": self.by_relation(),
             "time": self.by_time(),
         }
@@ -164,6 +223,7 @@ class Evaluation:
             },
             "split": self.split,
             "queries": len(self.queries),
+            **({"sampled_from": self.sampled_from} if self.sampled_from is not None else {}),
             "protocol": {"convention": self.protocol.name, **self.protocol.to_dict()},
             "metrics": self.metrics().to_dict(),
             "other_conventions": {name: metrics.to_dict() for name, metrics in self.other_conventions().items()},

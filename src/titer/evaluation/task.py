@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+import numpy as np
 import torch
 
 from titer.data.dataset import SPLITS, Dataset
@@ -25,6 +26,7 @@ class EvaluationTask:
         split: ``train``, ``valid`` or ``test``.
         protocol: How to rank; the default is the convention ``realistic``.
         device: Where the models to evaluate keep their parameters.
+        max_queries: Ask a random sample of this many queries if the split has more. It is the same in every task.
 
     Raises:
         DataError: If the split is unknown or empty.
@@ -37,11 +39,19 @@ class EvaluationTask:
         split: str = "test",
         protocol: Protocol | None = None,
         device: torch.device | str = "cpu",
+        *,
+        max_queries: int | None = None,
     ):
         self.dataset, self.split = dataset, split
         self.protocol = protocol or Protocol()
         self.device = torch.device(device)
         self.queries, self.answers = Queries.from_facts(dataset.split(split), dataset.vocabulary)
+        self.num_queries = len(self.queries)
+        """The number of queries of the whole split."""
+        if max_queries is not None and max_queries < self.num_queries:
+            sample = np.random.default_rng(0).permutation(self.num_queries)[:max_queries]
+            rows = torch.from_numpy(np.sort(sample))
+            self.queries, self.answers = self.queries[rows], self.answers[rows]
         self.history = _history(dataset, split, self.protocol.past).to(self.device)
 
     @cached_property

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from titer.errors import TiterError
 from titer.files import atomic_path
+from titer.files.cells import safe_column
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.tables import SCHEMA, record_batches
 from titer.suggestions import hint
@@ -30,7 +31,9 @@ def check_can_write(path: Path, *, overwrite: bool = False) -> None:
         raise TiterError(f"{path} already exists; choose another path or pass --overwrite")
 
 
-def write_answers(results: Iterable[Forecast | Unanswered], path: Path, *, overwrite: bool = False) -> None:
+def write_answers(
+    results: Iterable[Forecast | Unanswered], path: Path, *, overwrite: bool = False, raw_csv: bool = False
+) -> None:
     """Write results to a file while they arrive, one row for every answer. The file appears when all are written.
 
     Args:
@@ -38,14 +41,17 @@ def write_answers(results: Iterable[Forecast | Unanswered], path: Path, *, overw
         path: The file. Its suffix selects the format: ``.csv``, ``.jsonl``, ``.ndjson`` or ``.parquet``. In CSV, which
             has no lists, evidence is JSON text.
         overwrite: Whether to replace an existing file.
+        raw_csv: Whether names in CSV files stay as they are. By default, an apostrophe is put before those that a
+            spreadsheet would run as formulas.
 
     Raises:
         TiterError: The format is unknown, or the file exists.
     """
     check_can_write(path, overwrite=overwrite)
+    is_safe = raw_csv or path.suffix.lower() != ".csv"
     with atomic_path(path) as temporary, WRITERS[path.suffix.lower()](temporary) as write:
         for batch in record_batches(results):
-            write(batch)
+            write(batch if is_safe else _safe(batch))
 
 
 @contextmanager
@@ -66,6 +72,10 @@ def _json_lines(path: Path) -> Generator[Write]:
         yield lambda batch: file.writelines(
             json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in batch.to_pylist()
         )
+
+
+def _safe(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([safe_column(column) for column in batch.columns], schema=batch.schema)
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:

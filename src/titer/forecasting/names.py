@@ -1,7 +1,10 @@
 """Entities and relations by the names that users type."""
 
+import time
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 from heapq import nsmallest
 
 from titer.errors import UnknownNameError
@@ -10,6 +13,10 @@ from titer.suggestions import suggest
 MAX_SUGGESTIONS = 5
 MAX_CACHED = 10_000
 """Results of searches that are cached."""
+SUGGESTION_SECONDS = 0.1
+"""Time for suggestions after which others wait: a request may have hundreds of unknown names."""
+SUGGESTION_SHARE = 0.1
+"""Share of all time that may be spent on suggestions."""
 
 
 def simplified(name: str) -> str:
@@ -38,6 +45,7 @@ class NameIndex:
         self._exact = {name: i for i, name in enumerate(names)}
         self._simple: dict[str, list[int]] = {}
         self._cache: dict[str, int | tuple[str, list[str]]] = {}
+        self._spent, self._last_spent = 0.0, 0.0
         for i, name in enumerate(names):
             self._simple.setdefault(simplified(name), []).append(i)
 
@@ -114,7 +122,7 @@ class NameIndex:
         if not wanted:
             return f"the name of the {self.what} is empty", []
         same = self._simple.get(wanted, [])
-        matches = same or [i for simple, ids in self._simple.items() if simple.startswith(wanted) for i in ids]
+        matches = same or self._with_prefix(wanted)
         if len(matches) == 1:
             return matches[0]
         if matches:
@@ -122,9 +130,30 @@ class NameIndex:
             return f"ambiguous {self.what} {typed!r}: {len(matches):,} names match", shown
         return f"unknown {self.what} {typed!r}", self._suggestions(wanted)
 
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self._simple)
+
+    def _with_prefix(self, wanted: str) -> list[int]:
+        """Return the ids of the names that begin with a text."""
+        start = bisect_left(self._sorted, wanted)
+        end = bisect_left(self._sorted, wanted + chr(0x10FFFF), start)
+        return [i for simple in self._sorted[start:end] for i in self._simple[simple]]
+
+    def _may_suggest(self) -> bool:
+        """Return whether there is time for suggestions, which look at all names."""
+        now = time.monotonic()
+        self._spent = max(self._spent - SUGGESTION_SHARE * (now - self._last_spent), 0.0)
+        self._last_spent = now
+        return self._spent < SUGGESTION_SECONDS
+
     def _suggestions(self, wanted: str) -> list[str]:
         """Return names with a similar spelling, and names that contain the text."""
+        if not self._may_suggest():
+            return []
+        started = time.monotonic()
         close = suggest(wanted, self._simple, MAX_SUGGESTIONS)
         inside = [simple for simple in self._simple if wanted in simple]
+        self._spent += time.monotonic() - started
         ordered = dict.fromkeys([*close[:2], *inside, *close])
         return [self.names[self._simple[simple][0]] for simple in list(ordered)[:MAX_SUGGESTIONS]]

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.validation import check_at_least_one, check_partial, check_positive
 from titer.models.evidence import Edge, Evidence
 from titer.models.registry import register
+from titer.models.search_space import LEARNING, Categorical, FloatRange, SearchSpace
 
 NOT_IN_HISTORY = -100.0
 """Added to the copy score of every entity that is not an earlier answer to the query."""
@@ -28,6 +30,14 @@ GENERATED = "the generation mode, which does not use past answers"
 @dataclass(frozen=True)
 class CyGNetConfig:
     """Settings of ``CyGNet``. The defaults are the authors' values for ICEWS."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **LEARNING,
+        "model.dim": Categorical((64, 128, 200)),
+        "model.copy_weight": FloatRange(0.1, 0.95),
+        "model.copy_range": FloatRange(0.5, 8.0, log=True),
+        "model.dropout": FloatRange(0.0, 0.5),
+    }
 
     dim: int = 200
     """Size of the embeddings of entities, relations and time steps."""

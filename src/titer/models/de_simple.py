@@ -1,6 +1,7 @@
 """DE-SimplE: entity features that are waves in time, and the score of SimplE."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +13,17 @@ from titer.graph.queries import Queries
 from titer.models.common.embedding import EmbeddingConfig, EmbeddingModel, small_embedding
 from titer.models.common.validation import check_positive, check_share
 from titer.models.registry import register
+from titer.models.search_space import FloatRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class DESimplEConfig(EmbeddingConfig):
     """Settings of ``DESimplE``."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **EmbeddingConfig.SEARCH,
+        "model.temporal_share": FloatRange(0.1, 0.9),
+    }
 
     temporal_share: float = 0.5
     """γ: share of an entity's features that change over time."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -14,11 +15,17 @@ from titer.models.common.entities import mask_unseen
 from titer.models.common.validation import check_at_least_one
 from titer.models.evidence import STAYED, Edge, Evidence
 from titer.models.registry import register
+from titer.models.search_space import Categorical, IntRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class RandomWalkConfig:
     """Settings of ``RandomWalk``."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        "model.num_hops": IntRange(1, 4),
+        "model.num_edges": Categorical((10, 20, 50, 100)),
+    }
 
     num_hops: int = 3
     """L: number of hops of a walk."""

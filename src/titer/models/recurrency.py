@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,12 +18,18 @@ from titer.models.base import UNREACHED, Model
 from titer.models.common.validation import check_at_least_one, check_not_negative
 from titer.models.evidence import Edge, Evidence
 from titer.models.registry import register
+from titer.models.search_space import FloatRange, SearchSpace
 from titer.progress import track
 
 
 @dataclass(frozen=True)
 class RecurrencyConfig:
     """Settings of ``Recurrency``."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        "model.prior": FloatRange(1e-5, 1e-1, log=True),
+        "model.shrinkage": FloatRange(1.0, 10_000.0, log=True),
+    }
 
     decays: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
     """Candidate values of p, the rate at which facts lose weight with age."""

@@ -1,6 +1,7 @@
 """TNTComplEx: complex tensor factorisation with temporal and static relations."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -12,11 +13,18 @@ from titer.graph.queries import Queries
 from titer.models.common.embedding import EmbeddingModel, PeriodConfig, small_embedding
 from titer.models.common.validation import check_not_negative
 from titer.models.registry import register
+from titer.models.search_space import FloatRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class TNTComplExConfig(PeriodConfig):
     """Settings of ``TNTComplEx``. ``dim`` is the number of complex features."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **PeriodConfig.SEARCH,
+        "model.embedding_penalty": FloatRange(1e-5, 1e-1, log=True),
+        "model.smoothness_penalty": FloatRange(1e-5, 1e-1, log=True),
+    }
 
     embedding_penalty: float = 0.001
     """λ₁: weight of N3, the sum of the cubed 3-norms of a fact's factors, averaged over the batch."""

@@ -1,6 +1,5 @@
 """The event model of a run, and its evaluations."""
 
-import json
 from contextlib import suppress
 from typing import Any
 
@@ -10,7 +9,7 @@ from titer.events.config import EventConfig
 from titer.events.evaluate import EventEvaluation
 from titer.events.model import EventModel
 from titer.events.storage import load_events, save_events
-from titer.files import write_json
+from titer.files import read_sealed_json, write_sealed_json
 from titer.models.base import Model
 from titer.runs.run import Run
 from titer.training.layout import EVENT_METRICS, EVENTS
@@ -61,7 +60,7 @@ def event_evaluations(run: Run) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["evaluations"]
+        return read_sealed_json(path)["evaluations"]
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
 
@@ -75,5 +74,5 @@ def record_events(run: Run, evaluation: EventEvaluation) -> dict[str, Any]:
     new = {**evaluation.to_dict(), "config": run.config.to_dict(), "titer": __version__}
     same = ("split", "horizon")
     kept = [old for old in event_evaluations(run) if any(old.get(key) != new[key] for key in same)]
-    write_json(run.path / EVENT_METRICS, {"evaluations": [*kept, new]})
+    write_sealed_json(run.path / EVENT_METRICS, {"evaluations": [*kept, new]})
     return new

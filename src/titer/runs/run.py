@@ -1,7 +1,7 @@
 """The run directory."""
 
 import json
-import shutil
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,31 +11,26 @@ from titer.data.dataset import Dataset
 from titer.data.dataset_folder import open_dataset, save_dataset
 from titer.errors import RunError
 from titer.evaluation.evaluate import Evaluation
-from titer.files import write_json, write_text
+from titer.files import (
+    atomic_directory,
+    check_sealed_text,
+    read_sealed_json,
+    sha256_of,
+    write_sealed_json,
+    write_sealed_text,
+    write_text,
+)
 from titer.models.base import Model
-from titer.models.registry import model_class
+from titer.runs.build import build_model
 from titer.runs.card import card
 from titer.runs.evaluation_settings import changed_settings, with_evaluation_settings
-from titer.runs.overwriting import check_can_create
+from titer.runs.overwriting import STAGED, check_can_create
+from titer.runs.rank_files import rank_file, save_ranks
+from titer.threads import use_threads
 from titer.toml import to_toml
 from titer.training.config import Config
 from titer.training.device import choose_device
-from titer.training.layout import (
-    CARD,
-    CONFIG,
-    CURVES,
-    DATASET,
-    EVENT_CHECKS,
-    EVENT_METRICS,
-    EVENTS,
-    LOG,
-    METRICS,
-    MODEL,
-    OLD_PICTURE,
-    PICTURE,
-    STORE,
-    SUMMARY,
-)
+from titer.training.layout import CARD, CONFIG, DATASET, LOG, METRICS, MODEL, STORE, SUMMARY
 from titer.training.settings import read_toml
 from titer.training.weights import load_weights
 
@@ -60,7 +55,7 @@ class Run:
             raise RunError(f"{self.path} is not a run directory: it has no {CONFIG}")
 
     def __repr__(self) -> str:
-        state = "" if self.is_finished else ", training not finished"
+        state = f", {self.state}" if self.state else ""
         return f"<Run: {self.config.model_name}, {self.path}{state}>"
 
     @classmethod
@@ -81,21 +76,21 @@ class Run:
         """
         path = Path(path)
         check_can_create(path, overwrite=overwrite)
-        path.mkdir(parents=True, exist_ok=True)
-        parts = (
-            path / name
-            for name in (MODEL, METRICS, LOG, CARD, SUMMARY, PICTURE, OLD_PICTURE, EVENTS, EVENT_METRICS, EVENT_CHECKS)
-        )
-        for old in (*parts, *path.glob("checkpoint-*"), *path.glob(f"{STORE}*")):
-            old.unlink(missing_ok=True)
-        shutil.rmtree(path / CURVES, ignore_errors=True)
-        save_dataset(dataset, path / DATASET, overwrite=overwrite)
-        write_text(path / CONFIG, to_toml(config.to_dict()))
+        # In one step, so that a process that is killed leaves the old run or the new one.
+        with atomic_directory(path, overwrite=True) as folder:
+            save_dataset(dataset, folder / DATASET)
+            write_sealed_text(folder / CONFIG, to_toml(config.to_dict()))
+            if (path / STAGED).exists():
+                (folder / STAGED).touch()
         return cls(path)
 
     @cached_property
     def config(self) -> Config:
         """The configuration of the run."""
+        try:
+            check_sealed_text(self.path / CONFIG)
+        except ValueError as error:
+            raise RunError(f"{self.path / CONFIG} is damaged: {error}") from error
         return Config.from_dict(read_toml(self.path / CONFIG))
 
     @cached_property
@@ -126,17 +121,30 @@ class Run:
         path = self.path / MODEL
         if not path.is_file():
             raise RunError(f"{self.path} has no {MODEL} yet: training has not reached its first checkpoint")
-        model = model_class(config.model_name)(self.dataset.vocabulary, self.dataset.axis, config.model)
+        model = build_model(config, self.dataset)
         load_weights(model, path)
         if self.is_finished:
             model.temperature = self.summary.get("temperature", 1.0)
-        return model.to(choose_device(device)).eval()
+        model = model.to(choose_device(device)).eval()
+        if model.device.type == "cpu":
+            use_threads(self.dataset.vocabulary.num_entities)
+        return model
 
     @property
     def log_rows(self) -> list[dict[str, Any]]:
         """The training log: one row for each epoch."""
         path = self.path / LOG
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
+        if not path.is_file():
+            return []
+        try:
+            if self.is_finished and self.summary.get("log_sha256", "") not in ("", sha256_of(path)):
+                raise ValueError("its checksum does not match")
+            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            if not all(isinstance(row, dict) for row in rows):
+                raise ValueError("a line is not a JSON object")
+            return rows
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Mark the training as finished.
@@ -144,17 +152,36 @@ class Run:
         Args:
             summary: What ``summary`` returns afterwards.
         """
-        write_json(self.path / SUMMARY, summary)
+        log = {"log_sha256": sha256_of(self.path / LOG)} if (self.path / LOG).is_file() else {}
+        write_sealed_json(self.path / SUMMARY, {**summary, **log})
 
     @property
     def summary(self) -> dict[str, Any]:
         """The summary of a finished training: at least ``seconds``, its duration since it last started."""
-        return json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
+        path = self.path / SUMMARY
+        try:
+            found = read_sealed_json(path)
+            if not math.isfinite(found["seconds"]) or not 0 < found.get("temperature", 1.0) < math.inf:
+                raise ValueError("a number is out of range")
+            return found
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
 
     @property
     def is_finished(self) -> bool:
         """Whether the training is finished."""
         return (self.path / SUMMARY).is_file()
+
+    @property
+    def state(self) -> str:
+        """What is unusual about the training, in words; empty for a finished one that was validated."""
+        if not self.is_finished:
+            epochs = [row["epoch"] for row in self.log_rows if "epoch" in row]
+            done = f"epoch {epochs[-1]} of {self.config.training.epochs}" if epochs else "no epoch is complete"
+            return f"training is not finished ({done})"
+        if found := self.summary.get("refit_of"):
+            return f"trained on all facts, with what validation chose for {found['run']}"
+        return ""
 
     @property
     def evaluations(self) -> list[dict[str, Any]]:
@@ -163,19 +190,23 @@ class Run:
         if not path.is_file():
             return []
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))["evaluations"]
+            found = read_sealed_json(path)["evaluations"]
             if any({"model", "dataset", "split", "queries", "protocol", "metrics"} - set(one) for one in found):
                 raise KeyError("an evaluation is incomplete")
             return found
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
 
-    def record(self, evaluation: Evaluation, changes: list[str] | None = None) -> dict[str, Any]:
+    def record(self, evaluation: Evaluation, changes: list[str] | None = None, **more: Any) -> dict[str, Any]:
         """Write an evaluation to ``metrics.json``; it replaces an earlier one of the same split, protocol and changes.
+
+        The ranks of its queries are kept in a file of their own, with which ``titer compare`` compares runs query by
+        query.
 
         Args:
             evaluation: An evaluation of this run's model.
             changes: The settings that were changed for it, as for ``load_model``.
+            **more: Further entries of the record, such as the baseline.
 
         Returns:
             The record as it was written.
@@ -183,12 +214,21 @@ class Run:
         changes = changes or []
         config = with_evaluation_settings(self.config, changes)
         changed = {"changed": changed_settings(changes)} if changes else {}
-        new = {**evaluation.to_dict(), **changed, "config": config.to_dict(), "titer": __version__}
+        new = {**evaluation.to_dict(), **changed, **more, "config": config.to_dict(), "titer": __version__}
+        save_ranks(self.ranks_path(new), evaluation.ranks_under())
         same = ("split", "protocol", "changed")
         kept = [old for old in self.evaluations if any(old.get(key) != new.get(key) for key in same)]
-        write_json(self.path / METRICS, {"evaluations": [*kept, new]})
+        write_sealed_json(self.path / METRICS, {"evaluations": [*kept, new]})
         self.write_card()
         return new
+
+    def ranks_path(self, record: dict[str, Any]) -> Path:
+        """Return the file with the ranks of a recorded evaluation.
+
+        Args:
+            record: An entry of ``evaluations``.
+        """
+        return rank_file(self.path, **{key: record.get(key) for key in ("split", "protocol", "changed")})
 
     def write_card(self) -> None:
         """Write the card of the run, ``README.md``."""

@@ -1,28 +1,41 @@
 """Train a model into a run directory."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
 from titer.data.dataset import Dataset
-from titer.errors import TiterError
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
-from titer.models.registry import model_class
+from titer.runs.baseline import baseline_of
 from titer.runs.run import Run
-from titer.training.config import Config
-from titer.training.device import choose_device, peak_memory
-from titer.training.layout import CONFIG, MODEL
-from titer.training.loop import fit
+from titer.runs.session import TrainingSession, training_session
+from titer.trackers.base import Tracker
+from titer.training.config import Config, TrainingConfig
+from titer.training.loop import facts_to_learn
 from titer.training.temperature import fit_temperature
-from titer.training.weights import save_weights
+
+VALIDATION_SHARE = 0.25
+"""Validation asks at most this share of the number of queries of an epoch, so that it does not dominate training."""
+MIN_VALIDATION_QUERIES = 4000
 
 
-def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool = False, resume: bool = False) -> Run:
+def train(
+    dataset: Dataset,
+    config: Config,
+    out: Path | str,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    baseline: bool = False,
+    trackers: Mapping[str, Tracker] | None = None,
+) -> Run:
     """Train a model and write a run directory.
 
-    With the same seed on a CPU, a resumed training ends with the same weights as an uninterrupted one.
+    With the same seed on a CPU, a resumed training ends with the same weights as an uninterrupted one. Processes that
+    torchrun has started train one model together.
 
     Args:
         dataset: The facts to train and validate on.
@@ -30,6 +43,8 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
         out: The run directory to write.
         overwrite: Replace an existing run.
         resume: Continue an interrupted training from its last checkpoint.
+        baseline: Measure what counting past facts reaches on the validation split too.
+        trackers: Where to send the course of the training, by name; by default TensorBoard, if it is installed.
 
     Returns:
         The finished run.
@@ -39,41 +54,37 @@ def train(dataset: Dataset, config: Config, out: Path | str, *, overwrite: bool 
         TiterError: If ``out`` holds anything that may not be overwritten, or a run to resume with other settings or
             data; or if training fails.
     """
-    if overwrite and resume:
-        raise TiterError("a run can be overwritten or resumed, not both")
-    device = choose_device(config.training.device)
-    torch.manual_seed(config.training.seed)
-    # Built before the run is created, so that a wrong setting is found before anything is overwritten.
-    model = model_class(config.model_name)(dataset.vocabulary, dataset.axis, config.model)
-    run = _open_or_create(dataset, config, Path(out), overwrite=overwrite, resume=resume)
-    if resume and run.is_finished:
-        return run
+    with training_session(dataset, config, Path(out), overwrite=overwrite, resume=resume, trackers=trackers) as session:
+        if not session.is_finished:
+            _train(session, dataset, config, baseline=baseline)
+    return Run(out)
+
+
+def _train(session: TrainingSession, dataset: Dataset, config: Config, *, baseline: bool) -> None:
+    """Train a model, fit its temperature, and write everything but the settings and the dataset."""
+    run, model = session.run, session.model
     started = time.perf_counter()
     model.prepare(dataset.train, dataset.valid)
     prepared = time.perf_counter() - started
-    model.to(device)
+    model.to(session.device)
     # Prepared once: all validations, the temperature and the final evaluation use the same history and filter.
-    validation = EvaluationTask(dataset, "valid", device=model.device) if len(dataset.valid) else None
-    if model.is_trained_by_gradients:
-        fit(model, dataset, config, run.path, validation=validation)
-    else:
-        save_weights(model, run.path / MODEL)
+    validation = _validation(dataset, config.training, model.device) if len(dataset.valid) else None
+    session.fit(dataset, validation)
     model.temperature = fit_temperature(model, dataset, seed=config.training.seed, validation=validation)
     trained = time.perf_counter() - started
+    results: dict[str, float] = {}
     if validation is not None:
-        run.record(evaluate_task(model, validation))
-    run.write_card()
+        found = evaluate_task(model, validation)
+        counted = baseline_of(run, found) if baseline else None
+        if session.tracking is not None:
+            run.record(found, [], **({"baseline": counted.to_dict()} if counted is not None else {}))
+        results["valid_mrr"] = found.metrics().mrr
     times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
-    run.finish({**times, **peak_memory(device), "temperature": model.temperature})
-    return run
+    session.finish({**times, "temperature": model.temperature}, results)
 
 
-def _open_or_create(dataset: Dataset, config: Config, out: Path, *, overwrite: bool, resume: bool) -> Run:
-    if not resume or not (out / CONFIG).is_file():
-        return Run.create(out, config, dataset, overwrite=overwrite)
-    run = Run(out)
-    if run.config != config:
-        raise TiterError(f"{out} was started with other settings; resume it with the same ones")
-    if run.dataset.checksum != dataset.checksum:
-        raise TiterError(f"{out} was started with other data; resume it with the same dataset")
-    return run
+def _validation(dataset: Dataset, config: TrainingConfig, device: torch.device) -> EvaluationTask:
+    """Prepare the validation split: a sample of it where an epoch is short in comparison."""
+    queries = 2 * len(facts_to_learn(dataset.train, config.recent_steps))
+    limit = max(MIN_VALIDATION_QUERIES, round(VALIDATION_SHARE * queries))
+    return EvaluationTask(dataset, "valid", device=device, max_queries=limit)

@@ -28,9 +28,12 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, description in {
         400: "The body is not valid JSON.",
         401: "The token is missing or wrong.",
-        403: "The service is read-only, or accepts only requests for localhost.",
+        403: "The service is read-only, accepts only requests for localhost, or not from this origin.",
+        408: "The body did not arrive in time.",
         413: "The body is too large.",
+        415: "The body is not declared as JSON.",
         422: "The request is invalid; the message says why.",
+        429: "Too many requests of this client.",
         500: "Internal error.",
         503: "Busy, too slow, or the fact store is not available.",
     }.items()

@@ -1,29 +1,44 @@
-"""The route that adds facts."""
+"""Routes that add, remove and list facts."""
 
-from fastapi import FastAPI, Request
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
+from fastapi import FastAPI, Query, Request
+
+from titer.data.time_axis import TimeAxis
 from titer.forecasting.forecaster import Forecaster
 from titer.service.batching import Batcher
 from titer.service.problems import ProblemError
-from titer.service.schemas import AddedOut, FactsIn
+from titer.service.schemas import AddedFactOut, AddedFactsOut, AddedOut, FactsIn, RemovalIn, RemovedOut
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
 from titer.store.adding import add_records
+from titer.store.named import Removed, StoredFact
+
+Result = TypeVar("Result")
+MAX_LISTED = 10_000
 
 
 def add_fact_routes(app: FastAPI, forecaster: Forecaster, settings: Settings, telemetry: Telemetry) -> None:
-    """Add the route that stores facts to an app."""
+    """Add the routes about added facts to an app. All of them need a token."""
+
+    async def with_store(request: Request, work: Callable[[], Result]) -> Result:
+        if settings.token is None:
+            raise ProblemError(403, "read_only", "the service is read-only; start it with a token to change facts")
+        batcher: Batcher = request.app.state.batcher
+        # The store may be opened here, so even that is left to the writer's thread.
+        return await batcher.write(work)
+
+    def removed(found: Removed) -> RemovedOut:
+        return RemovedOut(removed=[_out(fact, forecaster.axis) for fact in found.facts], facts=found.num_left)
 
     @app.post("/v1/facts", summary="Add facts; they are used from the next question on")
     async def facts(request: Request, sent: FactsIn) -> AddedOut:
-        if settings.token is None:
-            raise ProblemError(403, "read_only", "the service is read-only; start it with a token to add facts")
         if len(sent.facts) > settings.max_facts:
             raise ProblemError(422, "too_much", f"a request may have at most {settings.max_facts:,} facts")
         rows = [fact.model_dump() for fact in sent.facts]
-        batcher: Batcher = request.app.state.batcher
-        # The store may be opened here, so even that is left to the writer's thread.
-        added = await batcher.write(lambda: add_records(forecaster.fact_store, rows, backfill=sent.backfill))
+        accepted = {"backfill": sent.backfill, "allow_future": sent.allow_future}
+        added = await with_store(request, lambda: add_records(forecaster.fact_store, rows, **accepted))
         telemetry.facts.inc(added.num_added)
         return AddedOut(
             added=added.num_added,
@@ -32,3 +47,27 @@ def add_fact_routes(app: FastAPI, forecaster: Forecaster, settings: Settings, te
             new_entities=added.untrained,
             last_sequence=added.last_sequence,
         )
+
+    @app.get("/v1/facts", summary="List added facts, in the order of their addition")
+    async def listed(
+        request: Request,
+        since: Annotated[int, Query(ge=0, description="Only facts with greater numbers.")] = 0,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 1000,
+    ) -> AddedFactsOut:
+        found = await with_store(request, lambda: forecaster.fact_store.page(since, limit))
+        return AddedFactsOut(facts=[_out(fact, forecaster.axis) for fact in found])
+
+    @app.post("/v1/facts/remove", summary="Remove added facts by their numbers; the journal records it")
+    async def remove(request: Request, sent: RemovalIn) -> RemovedOut:
+        return removed(await with_store(request, lambda: forecaster.fact_store.remove(sent.sequences, note=sent.note)))
+
+    @app.post("/v1/facts/undo", summary="Remove the facts of the last addition")
+    async def undo(request: Request) -> RemovedOut:
+        return removed(await with_store(request, lambda: forecaster.fact_store.undo()))
+
+
+def _out(stored: StoredFact, axis: TimeAxis) -> AddedFactOut:
+    sequence, (subject, relation, object, step), added_at = stored
+    return AddedFactOut(
+        sequence=sequence, subject=subject, relation=relation, object=object, time=axis.label(step), added_at=added_at
+    )

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, StrictInt, Tag, model_validator
+from pydantic_core import PydanticCustomError
 
 from titer.forecasting.forecast import Forecast, Unanswered
 
@@ -19,6 +20,17 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _reject_unknown_keys(cls, body: Any) -> Any:
+        """Reject an object at its first unknown key: an error for each of a million keys would take seconds."""
+        if isinstance(body, dict) and len(body) > len(cls.model_fields):
+            known = {name for key, field in cls.model_fields.items() for name in (key, field.alias)}
+            unknown = next((key for key in body if key not in known), None)
+            if unknown is not None:
+                raise PydanticCustomError("extra_forbidden", "unknown key {key}", {"key": repr(unknown)[:100]})
+        return body
+
 
 class QuestionIn(Request):
     """Ask for the object of (subject, relation, ?) or the subject of (?, relation, object)."""
@@ -26,7 +38,7 @@ class QuestionIn(Request):
     subject: Name | None = Field(None, description="Leave out to ask for the subject.", examples=["Aldoria"])
     relation: Name = Field(examples=["hold talks with"])
     object: Name | None = Field(None, description="Leave out to ask for the object.")
-    at: Annotated[str, Field(max_length=100)] | int | None = Field(
+    at: Annotated[str, Field(max_length=100)] | StrictInt | None = Field(
         None, description="A date in the form of the data. Default: the step after the last known fact."
     )
 
@@ -63,7 +75,7 @@ class FactIn(Request):
     subject: Name
     relation: Name
     object: Name
-    time: Annotated[str, Field(max_length=100)] | int
+    time: Annotated[str, Field(max_length=100)] | StrictInt
 
     @property
     def row(self) -> tuple[str, str, str, str | int]:
@@ -102,6 +114,16 @@ class FactsIn(Request):
 
     facts: Annotated[list[FactIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MAX_FACTS)
     backfill: bool = Field(False, description="Accept facts earlier than the last known one.")
+    allow_future: bool = Field(False, description="Accept facts after today or far after the last known one.")
+
+
+class RemovalIn(Request):
+    """Added facts to remove."""
+
+    sequences: Annotated[list[StrictInt], FIRST_MISTAKE] = Field(
+        min_length=1, max_length=MAX_FACTS, description="The numbers of the facts."
+    )
+    note: str = Field("", max_length=1000, description="The reason, for the journal.")
 
 
 class ManyOut(BaseModel):
@@ -118,6 +140,30 @@ class AddedOut(BaseModel):
     backfilled: int
     new_entities: list[str] = Field(description="Entities without a fact in training.")
     last_sequence: int
+
+
+class AddedFactOut(BaseModel):
+    """A fact that was added, with its number."""
+
+    sequence: int
+    subject: str
+    relation: str
+    object: str
+    time: str
+    added_at: str
+
+
+class RemovedOut(BaseModel):
+    """Facts that were removed; they are not used from the next question on."""
+
+    removed: list[AddedFactOut]
+    facts: int = Field(description="Number of added facts that are left.")
+
+
+class AddedFactsOut(BaseModel):
+    """Added facts, in the order of their addition."""
+
+    facts: list[AddedFactOut]
 
 
 class NamesOut(BaseModel):

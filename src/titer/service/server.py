@@ -10,10 +10,11 @@ from pydantic import SecretStr, ValidationError
 from titer.errors import ConfigError, TiterError
 from titer.forecasting.forecaster import Forecaster
 from titer.service.app import create_app
+from titer.service.connections import BACKLOG, Server, connection_class, max_connections
 from titer.service.settings import LOOPBACK, Settings
 
 MAX_CONNECTIONS = 4000
-"""Connections beyond this are closed by the server; the limit on requests applies long before."""
+"""Connections beyond this replace those that wait longest; the limit on requests applies long before."""
 
 
 def run_server(run: Path, *, host: str, port: int, store: str | None, token: str | None, device: str) -> None:
@@ -36,9 +37,10 @@ def run_server(run: Path, *, host: str, port: int, store: str | None, token: str
             server_header=False,
             ws="none",
             timeout_graceful_shutdown=int(settings.request_seconds) + 5,
-            limit_concurrency=MAX_CONNECTIONS,
+            http=connection_class(max_connections(MAX_CONNECTIONS), settings.header_seconds),
+            backlog=BACKLOG,
         )
-        server = uvicorn.Server(config)
+        server = Server(config)
         server.run()
         if not server.started:
             raise TiterError("the service could not be started; see the log above")

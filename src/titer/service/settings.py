@@ -32,6 +32,18 @@ class Settings(BaseSettings):
     max_explained: int = Field(default=1000, ge=1, description="Maximum number of answers with evidence in a request.")
     max_facts: int = Field(default=10_000, ge=1, le=MAX_FACTS, description="Maximum number of facts in a request.")
     max_bytes: int = Field(default=4 << 20, ge=1024, description="Maximum size of a request body in bytes.")
+    max_body_bytes: int = Field(
+        default=64 << 20, ge=1024, description="Maximum size of all request bodies that are being received, in bytes."
+    )
+    header_seconds: float = Field(default=10.0, gt=0, description="Time for the header of a request to arrive.")
+    body_seconds: float = Field(default=10.0, gt=0, description="Time for the body of a request to arrive.")
+    requests_per_minute: int = Field(
+        default=0, ge=0, description="Maximum number of requests of a client address per minute; 0 for no limit."
+    )
+    origins: tuple[str, ...] = Field(
+        default=(),
+        description="Origins of pages that may send requests besides the service's own, such as https://example.org.",
+    )
     request_seconds: float = Field(default=30.0, gt=0, description="Maximum duration of a request in seconds.")
     max_requests: int = Field(default=500, ge=1, description="Maximum number of requests at once; more are rejected.")
     batch_size: int = Field(default=64, ge=1, description="Maximum number of questions in a batch.")

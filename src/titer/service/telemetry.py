@@ -23,6 +23,7 @@ class Telemetry:
             registry=self.registry,
         )
         self.waiting = Gauge("titer_waiting_questions", "Questions in the queue.", registry=self.registry)
+        self.wrong_tokens = Counter("titer_wrong_tokens", "Requests with a wrong token.", registry=self.registry)
         self.facts = Counter("titer_facts_added", "Facts added.", registry=self.registry)
 
     def page(self) -> bytes:

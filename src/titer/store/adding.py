@@ -1,6 +1,6 @@
 """Add facts from files and from objects in memory, with the checks of an import."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ from titer.data.readers.tables import MissingColumnsError, Table, TableOptions, 
 from titer.errors import DataError
 from titer.files import atomic_path
 from titer.store.facts import Added, FactStore, NamedFact, RefusedFactsError
+
+MAX_ADDED = 1_000_000
+"""Number of facts that intervals of one file may become."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,12 @@ class AddedFile:
     """The rows that were not added, with the reasons."""
     rejected_file: Path | None
     """Where the rejected rows were written; None if there were none."""
+    num_rows: int
+    """Number of rows that were read."""
+    num_facts: int
+    """Number of facts that they became: a row that lasts has one for each time step."""
+    num_far_ends: int
+    """Number of ends so far in the future that they count as open."""
 
 
 class BadFactsError(DataError):
@@ -46,6 +55,7 @@ def add_file(
     *,
     options: TableOptions | None = None,
     backfill: bool = False,
+    allow_future: bool = False,
     skip_bad_rows: bool = False,
     rejected_file: Path | None = None,
 ) -> AddedFile:
@@ -56,6 +66,7 @@ def add_file(
         path: The file, in any format that can be imported.
         options: How to read the file. What they do not say is as in the import of the dataset.
         backfill: Whether to accept facts before the last known time step.
+        allow_future: Whether to accept facts after today or far after the last known time step.
         skip_bad_rows: Whether to add the other rows if some cannot be added.
         rejected_file: Where to write skipped rows with the reasons. None for ``path`` with ``.rejected.csv`` appended.
 
@@ -74,25 +85,34 @@ def add_file(
     rejections = Rejections(skip=skip_bad_rows)
     remembered = continued(store.dataset, options)
     try:
-        table = read_tables([path], remembered, rejections, store.dataset)
+        table = read_tables([path], remembered, rejections, store.dataset, MAX_ADDED)
     except MissingColumnsError:
         if remembered == options:
             raise
         # The file does not look like those of the dataset.
         rejections = Rejections(skip=skip_bad_rows)
-        table = read_tables([path], options, rejections, store.dataset)
-    added = _add(store, _rows(table), str(path), rejections, backfill=backfill)
+        table = read_tables([path], options, rejections, store.dataset, MAX_ADDED)
+    rows = _rows(table)
+    added = _add(store, rows, str(path), rejections, backfill=backfill, allow_future=allow_future)
+    result = AddedFile(
+        added, rejections.num_blank, table.num_outside, rejections, None, table.num_rows, len(rows), table.num_far_ends
+    )
     if not rejections:
-        return AddedFile(added, rejections.num_blank, table.num_outside, rejections, None)
+        return result
     # If this fails, the command can be repeated: facts that are stored by then are skipped.
     rejected_file = rejected_file or path.with_name(f"{path.name}.rejected.csv")
     with atomic_path(rejected_file) as temporary:
         rejections.write(temporary)
-    return AddedFile(added, rejections.num_blank, table.num_outside, rejections, rejected_file)
+    return replace(result, rejected_file=rejected_file)
 
 
 def add_records(
-    store: FactStore, records: list[dict[str, Any]], *, name: str = "facts", backfill: bool = False
+    store: FactStore,
+    records: list[dict[str, Any]],
+    *,
+    name: str = "facts",
+    backfill: bool = False,
+    allow_future: bool = False,
 ) -> Added:
     """Add facts given as dictionaries, all or none. When this returns, they are on disk.
 
@@ -101,6 +121,7 @@ def add_records(
         records: The facts, each with the keys ``subject``, ``relation``, ``object`` and ``time``.
         name: What error messages call the records.
         backfill: Whether to accept facts before the last known time step.
+        allow_future: Whether to accept facts after today or far after the last known time step.
 
     Returns:
         How many facts were added, and which entities are new.
@@ -121,7 +142,8 @@ def add_records(
         raise BadFactsError(rejections.problems)
     rows = _rows(table)
     try:
-        return store.add([one.fact for one in rows], backfill=backfill)
+        facts = [one.fact for one in rows]
+        return store.add(facts, backfill=backfill, allow_future=allow_future, note=name)
     except RefusedFactsError as refused:
         raise BadFactsError(_problems(refused, rows, name)) from None
 
@@ -143,11 +165,20 @@ def _rows(table: Table) -> list[_RowFact]:
     ]
 
 
-def _add(store: FactStore, rows: list[_RowFact], name: str, rejections: Rejections, *, backfill: bool) -> Added:
+def _add(
+    store: FactStore,
+    rows: list[_RowFact],
+    name: str,
+    rejections: Rejections,
+    *,
+    backfill: bool,
+    allow_future: bool,
+) -> Added:
     """Add facts; a row that lasts several time steps is added completely or not at all."""
     while True:
         try:
-            return store.add([one.fact for one in rows], backfill=backfill)
+            facts = [one.fact for one in rows]
+            return store.add(facts, backfill=backfill, allow_future=allow_future, note=name)
         except RefusedFactsError as refused:
             problems = _problems(refused, rows, name)
             rejections.add(problems)

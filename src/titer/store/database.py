@@ -1,14 +1,21 @@
 """The databases that can hold facts: SQLite files and PostgreSQL servers."""
 
+import os
 import sqlite3
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from titer.errors import StoreError
+from titer.files.atomic import file_mode, flush
+from titer.files.leftovers import PART
+from titer.files.locks import try_lock
 
 BUSY_SECONDS = 60
 """How long a writer waits for other writers."""
@@ -37,10 +44,32 @@ def database_url(address: str | Path) -> URL:
             raise StoreError(f"unsupported database {other}; use {EXAMPLES}")
 
 
-def connect(url: URL) -> Engine:
-    """Return an engine whose committed transactions survive the end of the process and a power failure."""
+def shown(url: URL) -> str:
+    """Return a URL for messages, with every password in it masked."""
+    secret = {key: "***" for key in url.query if "pass" in key.lower() or "secret" in key.lower()}
+    return url.update_query_dict(secret).render_as_string(hide_password=True)
+
+
+def without_secrets(text: str, url: URL) -> str:
+    """Return a message of a database driver without the passwords of a URL."""
+    secrets = [str(url.password or "")]
+    for key, value in url.query.items():
+        if "pass" in key.lower() or "secret" in key.lower():
+            secrets += [value] if isinstance(value, str) else value
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
+    return text
+
+
+def connect(url: URL, *, read_only: bool = False) -> Engine:
+    """Return an engine whose committed transactions survive the end of the process and a power failure.
+
+    Args:
+        url: The database.
+        read_only: Open an SQLite file that cannot be written to.
+    """
     if url.get_backend_name() == "sqlite":
-        return _sqlite(url)
+        return _sqlite_read_only(Path(url.database or "")) if read_only else _sqlite(url)
     try:
         # Each statement sees all committed data, so what a writer reads after it waited for the lock is up to date.
         url = url.update_query_dict({name: value for name, value in TIMEOUTS.items() if name not in url.query})
@@ -76,6 +105,45 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _sqlite_read_only(path: Path) -> Engine:
+    # Without a write-ahead log no process writes to the file, so no lock is needed, which could not be created.
+    immutable = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    address = f"file:{quote(str(path.absolute()))}?mode=ro{immutable}"
+    return create_engine(
+        "sqlite://", creator=lambda: sqlite3.connect(address, uri=True, check_same_thread=False), hide_parameters=True
+    )
+
+
+def create_sqlite(path: Path, fill: Callable[[Engine], None]) -> None:
+    """Create an SQLite file in one step, unless another process has created it by then.
+
+    A file that exists is therefore never a store that is about to be filled.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PART, dir=path.parent)
+    temporary = Path(name)
+    try:
+        try_lock(handle)
+        engine = _sqlite(URL.create("sqlite", database=name))
+        try:
+            fill(engine)
+        finally:
+            engine.dispose()  # writes the log into the file
+        temporary.chmod(file_mode())
+        flush(temporary)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            if not path.exists():
+                temporary.rename(path)
+        flush(path.parent)
+    finally:
+        os.close(handle)
+        for left in (name, f"{name}-wal", f"{name}-shm"):
+            Path(left).unlink(missing_ok=True)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -1,28 +1,30 @@
 """The fact store: named facts that were added to a dataset, each once, in the order of their addition."""
 
-import hashlib
+import os
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
-from titer.data.time_axis import MAX_STEPS
 from titer.errors import StoreError
 from titer.extras import missing
 
 try:
-    from sqlalchemy import Connection, func, insert, inspect, select, text, update
+    from sqlalchemy import Connection, Engine, delete, func, insert, inspect, select, text, update
     from sqlalchemy.exc import SQLAlchemyError
 except ImportError:
     raise missing("A fact store", "serve") from None
 
 from titer.store import schema
-from titer.store.database import WRITES, connect, database_url
+from titer.store.checks import KnownTimes, check_names, check_times
+from titer.store.database import WRITES, connect, create_sqlite, database_url, shown, without_secrets
+from titer.store.named import Added, NamedFact, RefusedFactsError, Removed, StoredFact, UnknownNumberError, Update
+
+__all__ = ["Added", "FactStore", "NamedFact", "RefusedFactsError", "Removed", "StoredFact", "UnknownNumberError"]
 
 LOOK_UP = 500
 """How many facts one statement looks up."""
@@ -30,78 +32,15 @@ CREATION_LOCK = 0x7174_6572
 """Key of an advisory lock: without it, PostgreSQL lets two processes create the same table, and one fails."""
 
 
-class NamedFact(NamedTuple):
-    """A fact in names.
-
-    Attributes:
-        subject: Name of the subject.
-        relation: Name of the relation.
-        object: Name of the object.
-        step: Time step of the dataset's time axis.
-    """
-
-    subject: str
-    relation: str
-    object: str
-    step: int
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash that is equal for equal facts only, since names have no line breaks."""
-        return hashlib.sha256("\n".join(map(str, self)).encode()).hexdigest()
-
-
-class StoredFact(NamedTuple):
-    """A fact of the store.
-
-    Attributes:
-        sequence: Its number; the first fact that was added has number 1.
-        fact: The fact.
-        added_at: When it was added, in UTC.
-    """
-
-    sequence: int
-    fact: NamedFact
-    added_at: str
-
-
-@dataclass(frozen=True)
-class Added:
-    """The result of adding facts."""
-
-    num_added: int
-    """Number of facts that were stored."""
-    num_known: int
-    """Number of facts that were not stored, since they are in the store, in the dataset, or given twice."""
-    num_backfilled: int
-    """Number of added facts that are earlier than the last known time step."""
-    untrained: list[str]
-    """Entities of the given facts that are not in the dataset."""
-    last_sequence: int
-    """Number of the last fact in the store."""
-
-
-class RefusedFactsError(StoreError):
-    """Facts that cannot be added. None of the facts given with them was stored either.
-
-    Attributes:
-        reasons: What is wrong, by the place of each fact among those given.
-    """
-
-    def __init__(self, reasons: dict[int, str]):
-        self.reasons = reasons
-        more = f" (and {len(reasons) - 1:,} more)" if len(reasons) > 1 else ""
-        super().__init__(next(iter(reasons.values())) + more)
-
-
 class FactStore:
     """Facts added to a dataset, in SQLite or PostgreSQL. Several threads and processes may use it at once.
 
-    Every fact has a sequence number. Numbers have no gaps, and a number becomes visible only after all smaller ones, so
-    ``since`` misses no fact. When ``add`` has returned, the facts are on disk.
+    Every fact has a sequence number. A number becomes visible only after all smaller ones, and is never used again, so
+    ``update`` misses no fact. When ``add`` or ``remove`` has returned, the change is on disk. Every change is recorded
+    in a journal, and removed facts are kept in a table of their own.
 
     Attributes:
-        name: The URL of the database, without a password.
+        name: The URL of the database, without passwords.
         dataset: The dataset that the facts continue.
         first_step: The first time step of the dataset.
         last_step: The last time step of the dataset.
@@ -115,13 +54,19 @@ class FactStore:
             dataset: The dataset that the facts continue.
 
         Raises:
-            StoreError: The database cannot be used, or belongs to another dataset.
+            StoreError: The database cannot be used, is empty though it exists, or belongs to another dataset.
         """
-        url = database_url(address)
-        self.name = url.render_as_string(hide_password=True)
+        self._url = database_url(address)
+        self.name = shown(self._url)
         self.dataset = dataset
         self.first_step, self.last_step = int(dataset.facts.time.min()), int(dataset.facts.time.max())
-        self._engine = connect(url)
+        self._file = Path(self._url.database or "") if self._url.get_backend_name() == "sqlite" else None
+        with self._guard():
+            if self._file is not None and not self._file.exists():
+                create_sqlite(self._file, self._fill)
+            self._inode = self._file.stat().st_ino if self._file is not None else None
+        self._read_only = self._file is not None and not _is_writable(self._file)
+        self._engine = connect(self._url, read_only=self._read_only)
         weakref.finalize(self, self._engine.dispose)  # in case it is never closed
         try:
             with self._guard():
@@ -143,33 +88,45 @@ class FactStore:
     def _open(self) -> None:
         with self._engine.connect() as connection:
             tables = set(inspect(connection).get_table_names())
-        if not set(schema.metadata.tables) <= tables:
-            if tables and self._engine.dialect.name == "sqlite":
-                raise StoreError(f"{self.name} is not a fact store: it has no table {schema.about.name}")
-            with self._writing() as connection:
-                self._create(connection)
+        if not {schema.about.name, schema.facts.name} <= tables:
+            if self._file is not None:
+                self._refuse(tables)
+            self._fill(self._engine)
+        elif not set(schema.metadata.tables) <= tables and not self._read_only:
+            self._fill(self._engine)  # a store of an older version, without a journal
+        self._has_journal = not self._read_only or set(schema.metadata.tables) <= tables
         with self._engine.connect() as connection:
             found = connection.execute(select(schema.about)).one_or_none()
         if found is None:
             raise StoreError(f"{self.name} is damaged: the table {schema.about.name} is empty")
-        if found.format != schema.FORMAT:
-            raise StoreError(f"{self.name} has format {found.format}; this version of titer uses {schema.FORMAT}")
+        if found.format not in schema.FORMATS:
+            raise StoreError(f"{self.name} has format {found.format}; this version of titer uses {schema.FORMATS[-1]}")
         if found.dataset != self.dataset.checksum:
             raise StoreError(
                 f"{self.name} belongs to another dataset ({found.dataset_name!r} "
                 f"{found.dataset[:8]}, not {self.dataset.name!r} {self.dataset.checksum[:8]})"
             )
 
-    def _create(self, connection: Connection) -> None:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})"))
-        schema.metadata.create_all(connection)
-        if connection.execute(select(schema.about)).one_or_none() is None:
-            first = {"id": 1, "format": schema.FORMAT, "last_sequence": 0}
-            whose = {"dataset": self.dataset.checksum, "dataset_name": self.dataset.name}
-            connection.execute(insert(schema.about).values(**first, **whose))
+    def _refuse(self, tables: set[str]) -> None:
+        if tables:
+            raise StoreError(f"{self.name} is not a fact store: it has no table {schema.about.name}")
+        # A new store is never visible without its tables, so this one has lost them.
+        raise StoreError(f"{self.name} is empty: its facts were lost; restore it, or delete it to go on without them")
 
-    def add(self, facts: Sequence[NamedFact], *, backfill: bool = False) -> Added:
+    def _fill(self, engine: Engine) -> None:
+        """Create the tables that do not exist yet."""
+        with self._writing(engine) as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})"))
+            schema.metadata.create_all(connection)
+            if connection.execute(select(schema.about)).one_or_none() is None:
+                first = {"id": 1, "format": schema.FORMATS[0], "last_sequence": 0}
+                whose = {"dataset": self.dataset.checksum, "dataset_name": self.dataset.name}
+                connection.execute(insert(schema.about).values(**first, **whose))
+
+    def add(
+        self, facts: Sequence[NamedFact], *, backfill: bool = False, allow_future: bool = False, note: str = ""
+    ) -> Added:
         """Store facts, all or none. When this returns, they are on disk.
 
         Facts that are known already, from the store or the dataset, are skipped.
@@ -177,6 +134,8 @@ class FactStore:
         Args:
             facts: The facts.
             backfill: Whether to accept facts before the last known time step.
+            allow_future: Whether to accept facts after today or far after the last known time step.
+            note: What the journal says about the addition, such as the name of a file.
 
         Returns:
             How many facts were added, and which entities are new.
@@ -185,17 +144,16 @@ class FactStore:
             RefusedFactsError: Some facts have an unknown relation, an invalid name or an invalid time.
             StoreError: The database cannot be used.
         """
-        self._check_names(facts)
+        check_names(facts, self.dataset)
         with self._guard(), self._writing() as connection:
-            # This locks the row until the transaction ends, so no other process adds facts meanwhile.
-            last = connection.execute(select(schema.about.c.last_sequence).with_for_update()).scalar_one()
+            last = self._lock(connection)
             known = self._known(connection, facts)
             new = [place for place in range(len(facts)) if not known[place]]
-            earliest, latest = self._span(connection)
-            self._check_times(facts, new, earliest, latest, backfill)
-            num_backfilled = sum(facts[place].step < latest for place in new)
+            times = self._times(connection)
+            check_times(facts, new, times, self.dataset.axis, backfill=backfill, allow_future=allow_future)
+            num_backfilled = sum(facts[place].step < times.last for place in new)
             if new:
-                now = datetime.now(UTC).isoformat(timespec="seconds")
+                now = _now()
                 rows = [
                     {"sequence": sequence, "fingerprint": facts[place].fingerprint, "added_at": now}
                     | facts[place]._asdict()
@@ -203,9 +161,90 @@ class FactStore:
                 ]
                 connection.execute(insert(schema.facts), rows)
                 connection.execute(update(schema.about).values(last_sequence=last + len(new)))
+                self._record(connection, "add", last + 1, last + len(new), len(new), note)
+        self._check_file()
         names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
         untrained = [name for name in names if name not in self.dataset.vocabulary.entity_ids]
         return Added(len(new), len(facts) - len(new), num_backfilled, untrained, last + len(new))
+
+    def remove(self, sequences: Collection[int], *, note: str = "") -> Removed:
+        """Remove facts, all or none. The journal records it, and a removed fact can be added again.
+
+        Args:
+            sequences: The numbers of the facts.
+            note: What the journal says about the removal.
+
+        Returns:
+            The removed facts.
+
+        Raises:
+            UnknownNumberError: The store has no fact with one of the numbers.
+            StoreError: The database cannot be used.
+        """
+        wanted = sorted(set(sequences))
+        with self._guard(), self._writing() as connection:
+            self._lock(connection)
+            found = self._with_numbers(connection, wanted)
+            if len(found) < len(wanted):
+                unknown = next(number for number in wanted if number not in {row.sequence for row in found})
+                raise UnknownNumberError(f"no added fact has the number {unknown}; list the facts for their numbers")
+            num_left = self._remove(connection, found, note)
+        self._check_file()
+        return Removed([_stored(row) for row in found], num_left)
+
+    def undo(self, *, note: str = "undo") -> Removed:
+        """Remove the facts of the last addition of which any are left.
+
+        Raises:
+            UnknownNumberError: No addition is left.
+            StoreError: The database cannot be used.
+        """
+        added, facts = schema.changes.c, schema.facts.c
+        is_left = select(facts.sequence).where(facts.sequence.between(added.first_sequence, added.last_sequence))
+        with self._guard(), self._writing() as connection:
+            self._lock(connection)
+            last = connection.execute(
+                select(added.first_sequence, added.last_sequence)
+                .where(added.kind == "add", is_left.exists())
+                .order_by(added.id.desc())
+                .limit(1)
+            ).one_or_none()
+            if last is None:
+                raise UnknownNumberError("there is no recorded addition to undo; remove facts by their numbers")
+            numbers = facts.sequence.between(*last)
+            found = list(connection.execute(select(schema.facts).where(numbers).order_by(facts.sequence)))
+            num_left = self._remove(connection, found, note)
+        self._check_file()
+        return Removed([_stored(row) for row in found], num_left)
+
+    def _remove(self, connection: Connection, rows: Sequence[Any], note: str) -> int:
+        """Move facts to the table of removed ones; return how many are left."""
+        if rows:
+            change = self._record(connection, "remove", rows[0].sequence, rows[-1].sequence, len(rows), note)
+            connection.execute(insert(schema.removed), [{**row._mapping, "change": change} for row in rows])
+            for start in range(0, len(rows), LOOK_UP):
+                numbers = [row.sequence for row in rows[start : start + LOOK_UP]]
+                connection.execute(delete(schema.facts).where(schema.facts.c.sequence.in_(numbers)))
+            connection.execute(update(schema.about).values(format=schema.FORMATS[-1]))
+        return connection.execute(select(func.count()).select_from(schema.facts)).scalar_one()
+
+    def _lock(self, connection: Connection) -> int:
+        """Lock the store until the transaction ends, so that no other process changes it; return the last number."""
+        return connection.execute(select(schema.about.c.last_sequence).with_for_update()).scalar_one()
+
+    def _record(self, connection: Connection, kind: str, first: int, last: int, count: int, note: str) -> int:
+        """Write a change to the journal; return its number."""
+        number = (connection.execute(select(func.max(schema.changes.c.id))).scalar_one() or 0) + 1
+        row = {"id": number, "kind": kind, "first_sequence": first, "last_sequence": last}
+        connection.execute(insert(schema.changes).values(**row, num_facts=count, at=_now(), note=note[:1000]))
+        return number
+
+    def _with_numbers(self, connection: Connection, numbers: list[int]) -> list[Any]:
+        column, found = schema.facts.c.sequence, []
+        for start in range(0, len(numbers), LOOK_UP):
+            wanted = column.in_(numbers[start : start + LOOK_UP])
+            found += connection.execute(select(schema.facts).where(wanted).order_by(column))
+        return found
 
     def _known(self, connection: Connection, facts: Sequence[NamedFact]) -> list[bool]:
         """Return which facts are in the dataset, in the store, or given before."""
@@ -245,44 +284,52 @@ class FactStore:
             for s, r, o, t in distinct[repeats]
         }
 
-    def _span(self, connection: Connection) -> tuple[int, int]:
-        """Return the first and the last known time step."""
+    def _times(self, connection: Connection) -> KnownTimes:
         column = schema.facts.c.step
         first, last = connection.execute(select(func.min(column), func.max(column))).one()
         if first is None:
-            return self.first_step, self.last_step
-        return min(self.first_step, first), max(self.last_step, last)
-
-    def _check_names(self, facts: Sequence[NamedFact]) -> None:
-        reasons = {}
-        for place, fact in enumerate(facts):
-            if fact.relation not in self.dataset.vocabulary.relation_ids:
-                reasons[place] = f"unknown relation {fact.relation!r}"
-            elif not all(map(_is_name, fact[:3])):
-                reasons[place] = "a name is empty, is not valid Unicode, or contains a line break or a zero byte"
-        if reasons:
-            raise RefusedFactsError(reasons)
-
-    def _check_times(self, facts: Sequence[NamedFact], new: list[int], first: int, last: int, backfill: bool) -> None:
-        axis, reasons = self.dataset.axis, {}
-        low, high = first, last  # also bounds the distance between new facts
-        for place in new:
-            step = facts[place].step
-            if max(high, step) - min(low, step) >= MAX_STEPS:
-                reasons[place] = f"facts may not be {MAX_STEPS:,} or more steps apart"
-            elif step < last and not backfill:
-                ago = f"{axis.duration(last - step)} before the last known step, {axis.label(last)}"
-                reasons[place] = f"{axis.label(step)} is {ago}; only a backfill accepts earlier facts"
-            else:
-                low, high = min(low, step), max(high, step)
-        if reasons:
-            raise RefusedFactsError(reasons)
+            return KnownTimes(self.first_step, self.last_step)
+        return KnownTimes(min(self.first_step, first), max(self.last_step, last))
 
     @property
     def last_sequence(self) -> int:
-        """The number of the fact that was added last, which is also the number of facts."""
+        """The number of the fact that was added last, also if it was removed again."""
         with self._guard(), self._engine.connect() as connection:
             return connection.execute(select(schema.about.c.last_sequence)).scalar_one()
+
+    @property
+    def num_facts(self) -> int:
+        """The number of facts in the store."""
+        with self._guard(), self._engine.connect() as connection:
+            return connection.execute(select(func.count()).select_from(schema.facts)).scalar_one()
+
+    def update(self, last_sequence: int = 0, num_removals: int = 0) -> Update:
+        """Return what happened since the store was last read, checked for damage.
+
+        Args:
+            last_sequence: The number of the last fact that was read; 0 for none.
+            num_removals: The number of removals at that time.
+
+        Raises:
+            StoreError: The database cannot be used, or facts are missing or were changed.
+        """
+        with self._guard(), self._reading() as connection:
+            last = connection.execute(select(schema.about.c.last_sequence)).scalar_one()
+            removals = self._num_removals(connection)
+            if last < last_sequence or removals < num_removals:
+                raise StoreError(f"{self.name} has lost facts: it had {last_sequence:,} and now has {last:,}")
+            if removals != num_removals:
+                last_sequence = 0  # facts that were read may be gone
+            elif last == last_sequence:
+                return Update([], last, removals)
+            column = schema.facts.c.sequence
+            found = list(connection.execute(select(schema.facts).where(column > last_sequence).order_by(column)))
+            gone = self._num_removed(connection, last_sequence) if removals else 0
+        facts = [self._checked(row) for row in found]
+        # Numbers are unique and at most the last one, so a missing fact shows in their count.
+        if len(facts) + gone != last - last_sequence or (facts and facts[-1].sequence > last):
+            raise StoreError(f"{self.name} is damaged: facts are missing from it")
+        return Update(facts, last, removals)
 
     def since(self, sequence: int) -> list[StoredFact]:
         """Return all facts that were added after a given one, in order, checked for damage.
@@ -293,16 +340,9 @@ class FactStore:
         Raises:
             StoreError: The database cannot be used, or facts are missing or were changed.
         """
-        last = self.last_sequence
-        if last == sequence:
-            return []
-        if last < sequence:
-            raise StoreError(f"{self.name} has lost facts: it had {sequence:,} and now has {last:,}")
-        found = self._read(select(schema.facts).where(schema.facts.c.sequence > sequence))
-        numbers = range(sequence + 1, sequence + 1 + len(found))
-        if len(found) < last - sequence or any(fact.sequence != n for fact, n in zip(found, numbers, strict=True)):
-            raise StoreError(f"{self.name} is damaged: facts are missing from it")
-        return found
+        with self._guard(), self._engine.connect() as connection:
+            removals = self._num_removals(connection)
+        return [fact for fact in self.update(sequence, removals).facts if fact.sequence > sequence]
 
     def last_added(self, count: int) -> list[StoredFact]:
         """Return the facts that were added last, in the order of their addition.
@@ -313,39 +353,98 @@ class FactStore:
         Raises:
             StoreError: The database cannot be used, or facts were changed.
         """
-        newest = select(schema.facts).order_by(schema.facts.c.sequence.desc()).limit(count).subquery()
-        return self._read(select(newest), newest)
-
-    def _read(self, query: Any, table: Any = schema.facts) -> list[StoredFact]:
-        found = []
         with self._guard(), self._engine.connect() as connection:
-            for row in connection.execute(query.order_by(table.c.sequence)):
-                fact = NamedFact(row.subject, row.relation, row.object, row.step)
-                if fact.fingerprint != row.fingerprint:
-                    raise StoreError(f"{self.name} is damaged: fact {row.sequence} was changed")
-                found.append(StoredFact(row.sequence, fact, row.added_at))
+            newest = select(schema.facts).order_by(schema.facts.c.sequence.desc()).limit(count)
+            return [self._checked(row) for row in reversed(list(connection.execute(newest)))]
+
+    def page(self, after: int, count: int) -> list[StoredFact]:
+        """Return some facts in the order of their addition.
+
+        Args:
+            after: Only facts with greater numbers are returned.
+            count: How many facts to return at most.
+
+        Raises:
+            StoreError: The database cannot be used, or facts were changed.
+        """
+        column = schema.facts.c.sequence
+        with self._guard(), self._engine.connect() as connection:
+            found = connection.execute(select(schema.facts).where(column > after).order_by(column).limit(count))
+            return [self._checked(row) for row in found]
+
+    def journal(self) -> list[dict[str, Any]]:
+        """Return all additions and removals, in order: kind, numbers, count, time and note."""
+        if not self._has_journal:
+            return []
+        with self._guard(), self._engine.connect() as connection:
+            return [
+                dict(row._mapping) for row in connection.execute(select(schema.changes).order_by(schema.changes.c.id))
+            ]
+
+    def _num_removals(self, connection: Connection) -> int:
+        if not self._has_journal:
+            return 0
+        count = select(func.count()).select_from(schema.changes).where(schema.changes.c.kind == "remove")
+        return connection.execute(count).scalar_one()
+
+    def _num_removed(self, connection: Connection, after: int) -> int:
+        """Return how many facts with greater numbers were removed."""
+        count = select(func.count()).select_from(schema.removed).where(schema.removed.c.sequence > after)
+        return connection.execute(count).scalar_one()
+
+    def _checked(self, row: Any) -> StoredFact:
+        found = _stored(row)
+        if found.fact.fingerprint != row.fingerprint:
+            raise StoreError(f"{self.name} is damaged: fact {row.sequence} was changed")
         return found
 
     @contextmanager
-    def _writing(self) -> Generator[Connection]:
+    def _reading(self) -> Generator[Connection]:
+        """Yield a connection whose statements all see the same state."""
         with self._engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _writing(self, engine: Engine | None = None) -> Generator[Connection]:
+        if engine is None and self._read_only:
+            raise StoreError(f"{self.name} is read-only; copy the run to a place that can be written to")
+        with (engine or self._engine).connect() as connection:
             connection = connection.execution_options(**{WRITES: True})
             with connection.begin():
                 yield connection
+
+    def _check_file(self) -> None:
+        """Check that the open file is still the one at its path: facts in a deleted file do not last."""
+        try:
+            if self._file is not None and self._inode not in (None, self._file.stat().st_ino):
+                raise StoreError(f"{self.name} was replaced while it was in use; restart to use the new one")
+        except OSError as error:
+            raise StoreError(f"{self.name} was deleted or moved while it was in use: {error.strerror}") from error
 
     @contextmanager
     def _guard(self) -> Generator[None]:
         """Turn errors of the database into a ``StoreError`` with one line."""
         try:
+            if hasattr(self, "_engine"):
+                self._check_file()
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            reason = without_secrets(reason, self._url)
             raise StoreError(f"{self.name} cannot be used as a fact store: {reason}") from error
 
 
-def _is_name(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a surrogate
-        return False
-    return bool(text) and not set(text) & set("\0\n\r")
+def _stored(row: Any) -> StoredFact:
+    return StoredFact(row.sequence, NamedFact(row.subject, row.relation, row.object, row.step), row.added_at)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _is_writable(file: Path) -> bool:
+    """Return whether an SQLite file can be written to, for which its folder must be, too."""
+    return os.access(file, os.W_OK) and os.access(file.absolute().parent, os.W_OK)

@@ -6,14 +6,16 @@ from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.stored_history import history_of
-from titer.store.facts import FactStore, StoredFact
+from titer.store.facts import FactStore
+from titer.store.named import StoredFact
 
 
 class LiveHistory:
     """The facts of a dataset and of its fact store as one history, up to date with the store.
 
     Entities that are not in the dataset get the next free ids in the order of the sequence numbers, so all processes
-    assign the same ids. Safe to use from several threads: a history that ``current`` has returned does not change.
+    assign the same ids. When facts were removed, the history is made again without them. Safe to use from several
+    threads: a history that ``current`` has returned does not change.
     """
 
     def __init__(self, store: FactStore, history: History | None = None):
@@ -29,23 +31,31 @@ class LiveHistory:
         self._lock = Lock()
         self._history = history if history is not None else history_of(dataset)
         self._sequence = 0
+        self._num_removals = 0
 
     def current(self) -> History:
-        """Return the history with all facts stored by now: the same object as before if there are no new ones."""
+        """Return the history with all facts stored by now: the same object as before if nothing has changed."""
         with self._lock:
-            if new := self.store.since(self._sequence):
-                self._take(new)
+            update = self.store.update(self._sequence, self._num_removals)
+            if update.num_removals != self._num_removals:
+                # Removals are rare, so all facts are taken in again. The facts of the dataset are not kept twice.
+                dataset = self.store.dataset
+                base = history_of(dataset).to(self._history.device)
+                self._history = _including(base, update.facts)
+            elif update.facts:
+                self._history = _including(self._history, update.facts)
+            # Assigned last, so after a failure the same facts can be added again.
+            self._sequence, self._num_removals = update.last_sequence, update.num_removals
             return self._history
 
-    def _take(self, new: list[StoredFact]) -> None:
-        """Add stored facts. Attributes are assigned last, so after a failure the same facts can be added again."""
-        vocabulary = _grown(self._history.vocabulary, new)
-        entities, relations = vocabulary.entity_ids, vocabulary.relation_ids
-        added = Facts.from_rows(
-            [(entities[f.subject], relations[f.relation], entities[f.object], f.step) for _, f, _ in new]
-        )
-        self._history = self._history.including(added, vocabulary)
-        self._sequence = new[-1].sequence
+
+def _including(history: History, new: list[StoredFact]) -> History:
+    if not new:
+        return history
+    vocabulary = _grown(history.vocabulary, new)
+    entities, relations = vocabulary.entity_ids, vocabulary.relation_ids
+    rows = [(entities[f.subject], relations[f.relation], entities[f.object], f.step) for _, f, _ in new]
+    return history.including(Facts.from_rows(rows), vocabulary)
 
 
 def _grown(known: Vocabulary, new: list[StoredFact]) -> Vocabulary:

@@ -1,19 +1,17 @@
 """Checkpoints: the complete state of a training, so that it resumes exactly; no pickle."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from titer.errors import RunError
-from titer.files import atomic_path
+from titer.files.tensors import load_tensors, save_tensors
 from titer.models.base import Model
+from titer.parallel.processes import from_first, tensors_from_first
 from titer.training.weights import load_state
 
 KEPT = 2
@@ -41,10 +39,8 @@ def save_checkpoint(
     tensors["random.cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    about = {"progress": vars(progress), "config": config, "sha256": _digest(tensors)}
-    with atomic_path(folder / f"checkpoint-{progress.epoch:06d}.safetensors") as temporary:
-        save_file(tensors, temporary, metadata={"titer": json.dumps(about)})
+    path = folder / f"checkpoint-{progress.epoch:06d}.safetensors"
+    save_tensors(path, tensors, {"progress": vars(progress), "config": config})
     for old in _checkpoints(folder)[KEPT:]:
         old.unlink()
 
@@ -52,34 +48,43 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, model: Model, optimiser: torch.optim.Optimizer, config: dict[str, Any]
 ) -> tuple[Progress, list[str]]:
-    """Restore the latest readable checkpoint; return the progress, and a message for each damaged later checkpoint."""
+    """Restore the latest readable checkpoint; return the progress, and a message for each damaged later checkpoint.
+
+    The first process reads it for all of them.
+    """
+    tensors: dict[str, Tensor] = {}
+
+    def read() -> tuple[dict[str, Any] | None, list[str]]:
+        found, progress, warnings = _latest(folder, config)
+        tensors.update(found)
+        return progress, warnings
+
+    kept, warnings = from_first(read)
+    if kept is None:
+        return Progress(), warnings
+    _restore(model, optimiser, tensors_from_first(tensors))
+    return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), warnings
+
+
+def _latest(folder: Path, config: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any] | None, list[str]]:
+    """Return the tensors and the progress of the latest readable checkpoint, and a message for each damaged one."""
     warnings: list[str] = []
     for path in _checkpoints(folder):
         try:
-            tensors, about = _read(path)
-        except (RunError, SafetensorError, OSError, ValueError, KeyError) as error:
+            tensors, about = load_tensors(path)
+            kept = about["progress"]
+        except (OSError, ValueError, KeyError) as error:
             warnings.append(f"{path} is damaged and was skipped: {error}")
             continue
         if about["config"] != json.loads(json.dumps(config)):  # JSON turns tuples into lists
             raise RunError(f"{path} belongs to a training with other settings; resume it with the same ones")
-        _restore(model, optimiser, tensors)
-        kept = about["progress"]
-        return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), warnings
-    return Progress(), warnings
+        return tensors, kept, warnings
+    return {}, None, warnings
 
 
 def _checkpoints(folder: Path) -> list[Path]:
     """Return all checkpoints, latest first."""
     return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
-
-
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    with safe_open(path, framework="pt") as file:
-        about = json.loads((file.metadata() or {})["titer"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if _digest(tensors) != about["sha256"]:
-        raise RunError("checksum mismatch")
-    return tensors, about
 
 
 def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
@@ -95,11 +100,3 @@ def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, 
     torch.set_rng_state(tensors["random.cpu"])
     if torch.cuda.is_available() and "random.cuda" in tensors:
         torch.cuda.set_rng_state(tensors["random.cuda"])
-
-
-def _digest(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        digest.update(name.encode())
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()

@@ -1,6 +1,6 @@
 """The configuration of a run: the settings of the model and of its training."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,6 +100,18 @@ class Config:
             The tables ``model`` and ``training``.
         """
         return {"model": {"name": self.model_name, **asdict(self.model)}, "training": asdict(self.training)}
+
+    def with_seed(self, seed: int) -> "Config":
+        """Return the configuration with another seed, of the training and of a model that has one of its own.
+
+        Args:
+            seed: The seed.
+
+        Raises:
+            ConfigError: If the seed is out of range.
+        """
+        own = {"seed": seed} if any(setting.name == "seed" for setting in fields(self.model)) else {}
+        return replace(self, model=replace(self.model, **own), training=replace(self.training, seed=seed))
 
     @classmethod
     def from_dict(cls, tables: dict[str, Any], model: str | None = None) -> "Config":

@@ -12,11 +12,13 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.common.plan import lean, num_bytes, pad, row_bytes, sizes_of, tensors
+from titer.parallel.parts import part_of_batch
+from titer.parallel.processes import size
 from titer.training.config import TrainingConfig
 from titer.training.steps import WARM_UP_STEPS, Stepper
 
 SHARE_OF_MEMORY = 0.4
-"""Share of the free memory that kept plans may take."""
+"""Share of the free memory that kept plans may take, in all processes together."""
 TOGETHER = {"cuda": 8}
 """By device type, the number of batches that are planned together, so that the calls to a GPU are fewer; else 1."""
 MAX_RECORDINGS = 24
@@ -39,7 +41,7 @@ class PlannedStepper(Stepper):
         self._kept: dict[int, tuple[Tensor, Any]] = {}
         self._ahead: dict[int, tuple[Tensor, Any]] = {}
         self._following: dict[int, Tensor] = {}
-        self._memory = int(SHARE_OF_MEMORY * free_memory(model.device))
+        self._memory = int(SHARE_OF_MEMORY * free_memory(model.device) / size())
         self._num_together = TOGETHER.get(model.device.type, 1)
 
     def batches(self) -> list[Tensor]:
@@ -49,17 +51,18 @@ class PlannedStepper(Stepper):
         return order
 
     def _compute(self, rows: Tensor) -> None:
+        share = part_of_batch(rows)[1]
         plan = self._plan(rows)
         if plan is None:
             super()._compute(rows)
         else:
-            self._take(plan)
+            self._take(plan, share)
 
-    def _take(self, plan: Any) -> None:
-        self._optimise(self.model.planned_step(plan))
+    def _take(self, plan: Any, share: float) -> None:
+        self._optimise(self.model.planned_step(plan), share)
 
     def _plan(self, rows: Tensor) -> Any:
-        """Return the plan of a batch, kept or new; None if the model has none for it."""
+        """Return the plan of this process's part of a batch, kept or new; None if the model has none for it."""
         plan = self._kept_plan(rows)
         if plan is not None:
             self._ahead.pop(id(rows), None)
@@ -69,9 +72,10 @@ class PlannedStepper(Stepper):
         while len(together) < self._num_together and id(together[-1]) in self._following:
             together.append(self._following[id(together[-1])])
         together = [each for each in together if self._kept_plan(each) is None]
-        every = torch.cat(together)
+        parts = [part_of_batch(each)[0] for each in together]
+        every = torch.cat(parts)
         with torch.no_grad():
-            sizes = [len(each) for each in together]
+            sizes = [len(each) for each in parts]
             plans = self.model.plans(self.queries[every], self.answers[every], sizes, self.history)
             if plans is None:
                 return None
@@ -90,9 +94,9 @@ class PlannedStepper(Stepper):
 
     def _keep(self, rows: Tensor, plan: Any) -> None:
         """Keep a plan for all epochs if there is memory, and otherwise until it is used."""
-        size = num_bytes(plan)
-        if size <= self._memory:
-            self._memory -= size
+        taken = num_bytes(plan)
+        if taken <= self._memory:
+            self._memory -= taken
             self._kept[id(rows)] = rows, plan
         else:
             self._ahead[id(rows)] = rows, plan
@@ -137,10 +141,10 @@ class RecordingStepper(PlannedStepper):
         self._pool = torch.cuda.graph_pool_handle()
         self._taken = 0
 
-    def _take(self, plan: Any) -> None:
+    def _take(self, plan: Any, share: float) -> None:
         found = recording_for(self.recordings, plan, exactly=True)
         if found is None:
-            super()._take(plan)
+            super()._take(plan, share)
             return
         first = found.plan is None
         found.load(plan)

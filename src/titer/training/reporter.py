@@ -1,4 +1,4 @@
-"""Progress reports of a training: a log file, TensorBoard curves if it is installed, and a status line."""
+"""Progress reports of a training: a log file, trackers, and a line for each epoch."""
 
 import json
 import sys
@@ -7,29 +7,38 @@ from pathlib import Path
 from typing import Any
 
 from titer.files import write_text
+from titer.parallel.processes import rank
+from titer.progress import duration
+from titer.trackers.tracking import Tracking
 from titer.training.checkpoint import Progress
 from titer.training.config import TrainingConfig
-from titer.training.layout import CURVES, LOG
+from titer.training.layout import LOG
 
 INTERVAL = 1.0
 """Seconds between two updates of the status line within an epoch."""
 
 
 class Reporter:
-    """Reports every epoch to the log file, to TensorBoard and to a terminal."""
+    """Reports every epoch to the log file, to trackers and to standard error: on a terminal, in one line.
 
-    def __init__(self, folder: Path, config: TrainingConfig, progress: Progress, warnings: list[str]):
-        self.log, self.config = folder / LOG, config
+    Only the first process reports.
+    """
+
+    def __init__(
+        self, folder: Path, config: TrainingConfig, progress: Progress, warnings: list[str], tracking: Tracking | None
+    ):
+        self.is_active = rank() == 0
+        self.log, self.config, self.tracking = folder / LOG, config, tracking
         self.started, self.first_epoch = time.perf_counter(), progress.epoch
         self.drawn = self.started
-        self.curves = _tensorboard(folder)
-        self.is_watched = sys.stderr.isatty()
+        self.is_watched = self.is_active and sys.stderr.isatty()
         for warning in warnings:
             self.say(warning)
         if progress.epoch:
             self.say(f"resuming after epoch {progress.epoch}")
         # The log may have rows of epochs after the checkpoint, which are trained again.
-        write_text(self.log, "".join(json.dumps(row) + "\n" for row in progress.log))
+        if self.is_active:
+            write_text(self.log, "".join(json.dumps(row) + "\n" for row in progress.log))
 
     def __enter__(self) -> "Reporter":
         return self
@@ -37,12 +46,11 @@ class Reporter:
     def __exit__(self, *exception: object) -> None:
         if self.is_watched:
             sys.stderr.write("\n")
-        if self.curves is not None:
-            self.curves.close()
 
     def say(self, text: str) -> None:
         """Print a message on standard error."""
-        print(text, file=sys.stderr)
+        if self.is_active:
+            print(text, file=sys.stderr, flush=True)
 
     def step(self, epoch: int, share: float) -> None:
         """Report a part of an epoch on the status line, so that the time left is known from the first seconds."""
@@ -51,17 +59,20 @@ class Reporter:
             return
         self.drawn = now
         left = self._seconds_left(epoch - 1 + share)
-        self._draw(f"epoch {epoch} of {self.config.epochs}, {share:.0%} done, about {left:.0f} s left")
+        self._draw(f"epoch {epoch} of {self.config.epochs}, {share:.0%} done, about {duration(left)} left")
 
     def epoch(self, row: dict[str, Any], progress: Progress) -> None:
         """Report one finished epoch."""
+        if not self.is_active:
+            return
         with self.log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
-        for name, value in row.items():
-            if self.curves is not None and isinstance(value, float):
-                self.curves.add_scalar(name, value, row["epoch"])
+        if self.tracking is not None:
+            self.tracking.log(row)
         if self.is_watched:
             self._draw(self._line(row, progress))
+        else:
+            self.say(self._line(row, progress))
 
     def _draw(self, text: str) -> None:
         sys.stderr.write(f"\r\x1b[2K{text}")
@@ -76,14 +87,8 @@ class Reporter:
         left = self._seconds_left(row["epoch"])
         parts = [f"epoch {row['epoch']} of {self.config.epochs}", f"{row['queries_per_second']:,} queries/s"]
         parts += [f"{name} {row[name]:.4f}" for name in ("reward", "loss") if name in row]
-        if progress.best_epoch:
-            parts.append(f"best validation MRR {100 * progress.best_mrr:.2f} (epoch {progress.best_epoch})")
-        return ", ".join([*parts, f"{left:.0f} s left"])
-
-
-def _tensorboard(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard.writer import SummaryWriter
-    except ImportError:
-        return None
-    return SummaryWriter(str(folder / CURVES))
+        if "valid_mrr" in row:
+            parts.append(f"validation MRR {100 * row['valid_mrr']:.2f}")
+        if progress.best_epoch and progress.best_epoch != row["epoch"]:
+            parts.append(f"best {100 * progress.best_mrr:.2f} (epoch {progress.best_epoch})")
+        return ", ".join([*parts, f"{duration(left)} left"])

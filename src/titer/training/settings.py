@@ -33,6 +33,8 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file}: {error.strerror or error}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{file}: brackets are nested too deeply") from None
 
 
 def build(cls: type[Settings], table: dict[str, Any], name: str) -> Settings:

@@ -6,6 +6,9 @@ from torch import Tensor, nn
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model, StepResult
+from titer.parallel.gradients import sum_gradients
+from titer.parallel.parts import part_of_batch
+from titer.parallel.processes import size, sum_over_processes
 from titer.training.batches import shuffled_batches
 from titer.training.config import TrainingConfig
 
@@ -20,8 +23,9 @@ class Stepper:
         self.model, self.history, self.config = model, history, config
         self.queries, self.answers = queries.to(model.device), answers.to(model.device)
         on_gpu = model.device.type == "cuda"
+        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.optimiser = torch.optim.Adam(
-            [parameter for parameter in model.parameters() if parameter.requires_grad],
+            self.parameters,
             # A recorded graph reads the learning rate from this tensor, so it can change later.
             lr=torch.tensor(config.learning_rate, device=model.device) if on_gpu else config.learning_rate,
             weight_decay=config.weight_decay,
@@ -53,22 +57,26 @@ class Stepper:
         return shuffled_batches(self.queries, self.config.batch_size, by_time=self.model.batch_by_time)
 
     def _compute(self, rows: Tensor) -> None:
-        self._optimise(self.model.training_step(self.queries[rows], self.answers[rows], self.history))
+        part, share = part_of_batch(rows)
+        self._optimise(self.model.training_step(self.queries[part], self.answers[part], self.history), share)
 
-    def _optimise(self, result: StepResult) -> None:
+    def _optimise(self, result: StepResult, share: float = 1.0) -> None:
+        """Take a step along the gradient of all processes, of whose batch the result has this share."""
         self.optimiser.zero_grad(set_to_none=True)
-        result.loss.backward()
+        (result.loss if share == 1 else share * result.loss).backward()
+        sum_gradients(self.parameters)
         if self.config.clip_gradient:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_gradient)
         self.optimiser.step()
         for name, value in {"loss": result.loss, **result.log}.items():
             if name not in self.sums:
                 self.sums[name] = torch.zeros((), device=self.model.device)
-            self.sums[name] += value.detach()
+            self.sums[name] += value.detach() if share == 1 else share * value.detach()
 
     def averages(self) -> dict[str, float]:
         """Return the means of all values logged since the last call."""
-        means = {name: float(total) / max(self.count, 1) for name, total in self.sums.items()}
+        totals = {name: sum_over_processes(total) for name, total in self.sums.items()}
+        means = {name: float(total) / max(self.count, 1) for name, total in totals.items()}
         for total in self.sums.values():
             total.zero_()
         self.count = 0
@@ -123,12 +131,13 @@ def make_stepper(model: Model, queries: Queries, answers: Tensor, history: Histo
         config: The settings of the training.
 
     Returns:
-        On a GPU, a stepper that records optimisation steps as CUDA graphs, if the model and the settings allow it;
-        otherwise one that keeps plans, if the model has them, or a ``Stepper``.
+        On a GPU for one process, a stepper that records optimisation steps as CUDA graphs, if the model and the
+        settings allow it; otherwise one that keeps plans, if the model has them, or a ``Stepper``.
     """
     from titer.training.planned import PlannedStepper, RecordingStepper
 
-    may_record = model.device.type == "cuda" and config.cuda_graph
+    # Processes exchange gradients within a step, which a graph cannot record.
+    may_record = model.device.type == "cuda" and config.cuda_graph and size() == 1
     if type(model).plans is not Model.plans:
         kind = RecordingStepper if may_record else PlannedStepper
     else:

@@ -2,30 +2,29 @@
 
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from titer import __version__
 from titer.errors import RunError
-from titer.files import atomic_path
+from titer.files.tensors import load_tensors, save_tensors
 from titer.models.base import Model
 
 
 def save_weights(model: Model, path: Path) -> None:
     """Write all parameters and buffers of a model to a file, atomically."""
-    with atomic_path(path) as temporary:
-        state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-        save_file(state, temporary, metadata={"model": model.name, "titer": __version__})
+    save_tensors(path, model.state_dict(), {"model": model.name, "titer": __version__})
 
 
 def load_weights(model: Model, path: Path) -> None:
-    """Load a file of weights into a model built with the same settings."""
+    """Load a file of weights into a model built with the same settings, and check its checksum."""
     try:
-        with safe_open(path, framework="pt") as file:
-            load_state(model, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
-    except (SafetensorError, RuntimeError, OSError) as error:
-        raise RunError(f"{path} is damaged or does not fit the configuration: {error}") from error
+        tensors, _ = load_tensors(path)
+    except ValueError as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+    try:
+        load_state(model, tensors)
+    except (RuntimeError, AttributeError, TypeError) as error:
+        raise RunError(f"{path} does not fit the configuration: {error}") from error
 
 
 def load_state(model: Model, state: dict[str, Tensor]) -> None:

@@ -14,6 +14,8 @@ from titer.data.readers.rejections import Rejections
 from titer.errors import DataError
 
 BATCH_ROWS = 1 << 20
+DAMAGE = (pa.ArrowException, OSError, MemoryError, ValueError, OverflowError, KeyError)
+"""What Arrow raises for damaged files, such as names that are not UTF-8 and sizes that cannot be."""
 
 
 class ArrowFile(Source):
@@ -27,15 +29,16 @@ class ArrowFile(Source):
     def _file(self) -> pq.ParquetFile | pa.RecordBatchFileReader:
         if self.is_parquet:
             return pq.ParquetFile(self.path)
-        return pa.ipc.open_file(pa.memory_map(str(self.path)))
+        # Not memory-mapped: a file of someone else may be cut while it is read, which would end the process.
+        return pa.ipc.open_file(pa.OSFile(str(self.path)))
 
     def _read_columns(self) -> list[str]:
         try:
             file = self._file
-        except (pa.ArrowInvalid, OSError) as error:
+            return file.schema_arrow.names if isinstance(file, pq.ParquetFile) else file.schema.names
+        except DAMAGE as error:
             kind = "Parquet" if self.is_parquet else "Feather"
-            raise DataError(f"{self.name}: not a readable {kind} file: {error}") from error
-        return file.schema_arrow.names if isinstance(file, pq.ParquetFile) else file.schema.names
+            raise DataError(f"{self.name}: not a readable {kind} file: {_line(error)}") from error
 
     def _record_batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         file = self._file
@@ -43,7 +46,10 @@ class ArrowFile(Source):
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
         else:
             for index in range(file.num_record_batches):
-                yield file.get_batch(index).select(wanted)
+                batch = file.get_batch(index).select(wanted)
+                # Offsets that point outside of the file would crash, or show memory of this process as names.
+                batch.validate(full=True)
+                yield batch
 
     def head(self, num_rows: int) -> dict[str, list[str]]:
         """Return the first values of all columns; those that are neither text, numbers nor dates are left out."""
@@ -58,6 +64,8 @@ class ArrowFile(Source):
                         break
             except DataError:
                 continue
+            except DAMAGE as error:
+                raise DataError(f"{self.name}: {_line(error)}") from error
             columns[name] = values
         return columns
 
@@ -70,8 +78,8 @@ class ArrowFile(Source):
                 rows = np.arange(seen + 1, seen + 1 + batch.num_rows, dtype=np.int64)
                 seen += batch.num_rows
                 yield Batch(columns, rows)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"{self.name}: {error}") from error
+        except DAMAGE as error:
+            raise DataError(f"{self.name}: {_line(error)}") from error
 
     def _encode(self, batch: pa.RecordBatch, name: str) -> pa.DictionaryArray:
         try:
@@ -105,3 +113,7 @@ def _as_text(column: pa.Array) -> pa.Array:
             column = column.cast(pa.timestamp(column.type.unit, "UTC")).cast(pa.timestamp(column.type.unit))
         column = pc.call_function("strftime", [column], pc.StrftimeOptions("%Y-%m-%dT%H:00"))
     return column
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

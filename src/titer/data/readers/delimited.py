@@ -62,8 +62,10 @@ class DelimitedFile(Source):
         try:
             while len(self._head) < count and (record := next(self._records, None)) is not None:
                 self._head.append(record)
-        except csv.Error as error:
+        except (csv.Error, OSError) as error:
             raise DataError(f"{self.name}: cannot be read as a table: {error}") from error
+        except UnicodeError as error:
+            raise DataError(f"{self.name}: not {self.encoding} text: {error}; --encoding sets another one") from error
         return self._head[:count]
 
     def _read_columns(self) -> list[str]:

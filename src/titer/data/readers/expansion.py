@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from titer.errors import DataError
 
-MAX_FACTS = 1_000_000_000
+MAX_FACTS = 200_000_000
+MAX_STEPS_PER_ROW = 100_000
+"""Time steps of one row: 270 years of days, or 11 years of hours."""
 
 
 class TooManyFactsError(DataError):
@@ -47,6 +49,11 @@ def expand(
     lengths = np.maximum(last - first + 1, 0)
     if np.all(lengths == 1) and weight is None:
         return Expanded(None, first, 0)
+    if (longest := int(lengths.max())) > MAX_STEPS_PER_ROW:
+        raise DataError(
+            f"a row lasts {longest:,} time steps, more than {MAX_STEPS_PER_ROW:,}; use a coarser --unit, "
+            "or --earliest and --latest"
+        )
     copies = np.ones_like(lengths) if weight is None else weight
     total = int((lengths * copies.astype(np.float64)).sum())  # a sum of integers could overflow
     if total > MAX_FACTS:

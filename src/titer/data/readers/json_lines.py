@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from titer.data.readers.rejections import Problem, Rejections
 from titer.errors import DataError
 
 BATCH_ROWS = 50_000
+MAX_LINE = 1 << 24
+MAX_ARRAY = 1 << 30
 ROWS_FOR_COLUMNS = 1000
 
 
@@ -58,14 +60,23 @@ class JsonLines(Source):
         with pa.input_stream(str(self.path), compression="detect") as stream:
             lines = io.BufferedReader(stream)
             if lines.peek(1024).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
-                yield from self._read_array(lines.read())
+                yield from self._read_array(lines.read(MAX_ARRAY + 1))
                 return
-            for number, line in enumerate(lines, start=1):
+            for number in count(1):
+                line = lines.readline(MAX_LINE + 1)
+                if not line:
+                    return
+                if len(line) > MAX_LINE:
+                    raise DataError(f"{self.name}, row {number}: the line is longer than {MAX_LINE:,} bytes")
                 text = line.decode("utf-8", "replace").strip()
                 yield JsonRow(number, text, *(_parse_object(line) if line.strip() else (None, "")))
 
     def _read_array(self, text: bytes) -> Iterator[JsonRow]:
         """Read one list of objects, which is completely in memory."""
+        if len(text) > MAX_ARRAY:
+            raise DataError(
+                f"{self.name}: a JSON list may have at most {MAX_ARRAY:,} bytes; write one object per line instead"
+            )
         try:
             values = json.loads(text.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:

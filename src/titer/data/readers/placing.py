@@ -1,5 +1,8 @@
 """Put encoded times on a time axis."""
 
+from dataclasses import dataclass
+from datetime import date
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,7 +11,21 @@ from titer.data.readers.options import TableOptions
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
 
-Placed = tuple[TimeAxis, NDArray[np.int64], NDArray[np.int64]]
+FAR_YEARS = 30
+"""Years after today from which an end counts as open: it means that no end is known, as 9999-12-31 does."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Rows on a time axis."""
+
+    axis: TimeAxis
+    first: NDArray[np.int64]
+    """The first time step of each row. (rows,)"""
+    last: NDArray[np.int64]
+    """The last time step of each row. (rows,)"""
+    num_far_ends: int
+    """Number of ends that count as open because they are far in the future."""
 
 
 def put_on_axis(times: NDArray[np.int32], encoder: TimeEncoder, options: TableOptions, *, lasting: bool) -> Placed:
@@ -20,6 +37,7 @@ def put_on_axis(times: NDArray[np.int32], encoder: TimeEncoder, options: TableOp
         options: The dates to keep.
         lasting: Whether facts last.
     """
+    times, num_far_ends = _open_far_ends(times, encoder) if lasting else (times, 0)
     used = np.unique(times)
     used = used[used > TimeEncoder.OPEN]
     if len(used) == 0:
@@ -35,7 +53,18 @@ def put_on_axis(times: NDArray[np.int32], encoder: TimeEncoder, options: TableOp
     start, end = times[0], times[-1]
     if not lasting:  # a date more precise than the unit is still one time step
         last = first
-    return axis, np.maximum(first[start], bounds[0]), np.minimum(last[end], bounds[1])
+    return Placed(axis, np.maximum(first[start], bounds[0]), np.minimum(last[end], bounds[1]), num_far_ends)
+
+
+def _open_far_ends(times: NDArray[np.int32], encoder: TimeEncoder) -> tuple[NDArray[np.int32], int]:
+    """Return the codes with ends that are far in the future as open ones, and how many these are."""
+    unit = encoder.axis.unit if encoder.axis is not None else encoder.unit
+    if unit in (None, TimeUnit.INTEGER):
+        return times, 0
+    limit = np.datetime64(date.today()).astype("datetime64[Y]") + np.timedelta64(FAR_YEARS, "Y")
+    is_far = np.array(encoder.last)[times[1]] >= limit.astype("datetime64[h]").astype(np.int64)
+    is_far &= times[1] > TimeEncoder.OPEN
+    return np.stack([times[0], np.where(is_far, TimeEncoder.OPEN, times[1])]).astype(np.int32), int(is_far.sum())
 
 
 def _choose_axis(first: NDArray[np.int64], encoder: TimeEncoder, options: TableOptions, *, lasting: bool) -> TimeAxis:

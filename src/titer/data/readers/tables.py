@@ -60,6 +60,8 @@ class Table:
     """How the files were read, with the column of every part of a fact."""
     attributes: dict[str, tuple[NDArray[np.int32], list[str]]] = field(default_factory=dict)
     """For each attribute the value of each fact, and the text of the values."""
+    num_far_ends: int = 0
+    """Number of ends that count as open because they are far in the future."""
 
 
 def read_tables(
@@ -229,11 +231,14 @@ class TableReader:
         by_part = dict(zip(self.parts, rows, strict=True))
         merged = self._merge(by_part)
         times = np.stack([by_part[part] for part in self.timed])
-        axis, first, last = put_on_axis(times, self.times, self.options, lasting=self.lasting)
+        placed = put_on_axis(times, self.times, self.options, lasting=self.lasting)
+        axis = placed.axis
         weight = by_part["weight"].astype(np.int64) if "weight" in by_part else None
         try:
-            expanded = expand(first, last, weight, max_facts if self.options.unit is None else None)
+            expanded = expand(placed.first, placed.last, weight, max_facts if self.options.unit is None else None)
         except TooManyFactsError as error:
+            if self.axis is not None:
+                raise DataError(f"{error}; --latest DATE ends them earlier") from None
             raise DataError(
                 f"{error}; --unit month or --unit year makes longer steps and fewer facts, "
                 f"--unit {axis.unit} keeps these"
@@ -259,6 +264,7 @@ class TableReader:
                 name: (pick(by_part[f"{ATTRIBUTE}{name}"], expanded.rows)[order], list(encoder.names))
                 for name, encoder in self.attributes.items()
             },
+            num_far_ends=placed.num_far_ends,
         )
 
     def _merge(self, by_part: dict[str, NDArray[np.int32]]) -> list[MergedName]:

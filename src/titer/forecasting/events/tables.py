@@ -10,6 +10,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from titer.files import atomic_path
+from titer.files.cells import safe_column
 from titer.forecasting.answer_files import check_can_write
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.forecast import Reason, Unanswered
@@ -96,13 +97,14 @@ def to_pandas(results: Iterable[Any]) -> "pd.DataFrame":
     return as_pandas(to_table(results))
 
 
-def write_events(results: Iterable[Any], path: Path, *, overwrite: bool = False) -> None:
+def write_events(results: Iterable[Any], path: Path, *, overwrite: bool = False, raw_csv: bool = False) -> None:
     """Write results to a file: ``.csv``, ``.jsonl``, ``.ndjson`` or ``.parquet``. In CSV, evidence is JSON text.
 
     Args:
         results: As for ``to_table``.
         path: The file.
         overwrite: Whether to replace an existing file.
+        raw_csv: Whether names in CSV files stay as they are, also those that a spreadsheet would run as formulas.
 
     Raises:
         TiterError: The format is unknown, or the file exists.
@@ -114,7 +116,9 @@ def write_events(results: Iterable[Any], path: Path, *, overwrite: bool = False)
             case ".parquet":
                 pq.write_table(table, temporary)
             case ".csv":
-                pacsv.write_csv(_flat(table), str(temporary))
+                flat = _flat(table)
+                safe = pa.table({name: safe_column(flat[name].combine_chunks()) for name in flat.column_names})
+                pacsv.write_csv(flat if raw_csv else safe, str(temporary))
             case _:
                 lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in table.to_pylist())
                 temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -1,9 +1,9 @@
 """Windows of time steps, from what users write."""
 
-import re
 from dataclasses import dataclass
 
-from titer.data.time_axis import TimeAxis, TimeUnit
+from titer.data.durations import duration_steps
+from titer.data.time_axis import TimeAxis
 from titer.errors import TiterError
 from titer.events.index import MAX_AHEAD
 from titer.forecasting.predictor import Predictor
@@ -12,17 +12,6 @@ from titer.graph.history import LAST_STEP
 
 Within = str | int
 """Length of a window: a number of time steps, or text with a unit such as "7d" or "2 weeks"."""
-
-_TEXT = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
-_UNITS = {"h": TimeUnit.HOUR, "d": TimeUnit.DAY, "w": TimeUnit.WEEK, "m": TimeUnit.MONTH, "y": TimeUnit.YEAR}
-_LENGTHS = {
-    TimeUnit.HOUR: {TimeUnit.HOUR: 1, TimeUnit.DAY: 24},
-    TimeUnit.DAY: {TimeUnit.DAY: 1, TimeUnit.WEEK: 7, TimeUnit.MONTH: 30},
-    TimeUnit.WEEK: {TimeUnit.WEEK: 1, TimeUnit.MONTH: 4},
-    TimeUnit.MONTH: {TimeUnit.MONTH: 1, TimeUnit.YEAR: 12},
-    TimeUnit.YEAR: {TimeUnit.YEAR: 1},
-    TimeUnit.INTEGER: dict[TimeUnit, int](),
-}
 
 
 @dataclass(frozen=True)
@@ -82,17 +71,7 @@ def num_steps(within: Within, axis: TimeAxis) -> int:
     Raises:
         TiterError: This is not a length, its unit is shorter than a time step, or it is too long.
     """
-    match = _TEXT.fullmatch(str(within).strip())
-    if match is None:
-        raise TiterError(f"within must be a number of time steps, such as 7, or a duration, such as 7d; not {within!r}")
-    number, unit = int(match[1]), match[2].lower()
-    if unit and unit not in ("step", "steps"):
-        lengths = _LENGTHS[axis.unit]
-        known = _UNITS.get(unit[0])
-        if known is None or known not in lengths or (len(unit) > 1 and unit.rstrip("s") != known.value):
-            units = ", ".join(f"{one.value}s" for one in lengths) or "none: this dataset counts time in numbers"
-            raise TiterError(f"{within!r}: unknown unit {match[2]!r}; known units are {units}")
-        number *= lengths[known]
+    number = duration_steps(within, axis, "within")
     if not 1 <= number <= MAX_AHEAD:
         raise TiterError(f"a window has 1 to {MAX_AHEAD} time steps, not {number}")
     return number

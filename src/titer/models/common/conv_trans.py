@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from titer.parallel.statistics import BatchNorm
+
 KERNEL_SIZE = 3
 
 
@@ -20,11 +22,11 @@ class ConvTrans(nn.Module):
 
     def __init__(self, num_inputs: int, dim: int, channels: int, dropout: float):
         super().__init__()
-        self.input_norm = nn.BatchNorm1d(num_inputs)
+        self.input_norm = BatchNorm(num_inputs)
         self.convolution = nn.Conv1d(num_inputs, channels, KERNEL_SIZE, padding=KERNEL_SIZE // 2)
-        self.channel_norm = nn.BatchNorm1d(channels)
+        self.channel_norm = BatchNorm(channels)
         self.linear = nn.Linear(channels * dim, dim)
-        self.output_norm = nn.BatchNorm1d(dim)
+        self.output_norm = BatchNorm(dim)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, *inputs: Tensor) -> Tensor:
@@ -32,5 +34,4 @@ class ConvTrans(nn.Module):
         x = self.dropout(self.input_norm(torch.stack(inputs, dim=1)))
         x = self.dropout(functional.relu(self.channel_norm(self.convolution(x))))
         x = self.dropout(self.linear(x.flatten(1)))
-        # A single query has no variance to normalise by in training.
-        return functional.relu(self.output_norm(x) if len(x) > 1 or not self.training else x)
+        return functional.relu(self.output_norm(x))

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +18,18 @@ from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.other_answers import OtherAnswers
 from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.validation import check_at_least_one, check_partial
+from titer.models.search_space import LEARNING, Categorical, FloatRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class EmbeddingConfig:
     """Settings of all embedding models."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **LEARNING,
+        "model.dim": Categorical((64, 128, 200, 400)),
+        "model.dropout": FloatRange(0.0, 0.6),
+    }
 
     dim: int = 200
     """Size of the embedding of an entity."""

@@ -1,13 +1,25 @@
 """Settings of the path mixture."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from titer.models.common.validation import check_at_least_one, check_partial
+from titer.models.search_space import Categorical, FloatRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class PathMixtureConfig:
     """Settings of ``PathMixture``. The defaults did best on the validation splits of all benchmarks."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        "training.learning_rate": FloatRange(5e-4, 1e-2, log=True),
+        "training.batch_size": Categorical((256, 512, 1024)),
+        "model.dim": Categorical((64, 128, 256)),
+        "model.first_edges": Categorical((16, 32, 64)),
+        "model.dropout": FloatRange(0.0, 0.6),
+        "model.entity_dropout": FloatRange(0.0, 0.4),
+        "model.label_smoothing": FloatRange(0.0, 0.3),
+    }
 
     members: int = 1
     """Number of mixtures that are trained side by side; the forecast is the mean of their probabilities."""

@@ -1,13 +1,25 @@
 """Settings of RE-GCN."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from titer.models.common.validation import check_at_least_one, check_not_negative, check_partial, check_share
+from titer.models.search_space import Categorical, FloatRange, IntRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class REGCNConfig:
     """Settings of ``REGCN``. The defaults are the authors' values for ICEWS14, without the static graph."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        # A batch is a whole time step, so its size is not searched.
+        "training.learning_rate": FloatRange(1e-4, 1e-2, log=True),
+        "model.dim": Categorical((100, 200)),
+        "model.steps": IntRange(1, 10),
+        "model.layers": IntRange(1, 3),
+        "model.dropout": FloatRange(0.0, 0.5),
+        "model.entity_weight": FloatRange(0.5, 1.0),
+    }
 
     dim: int = 200
     """Size of the embeddings."""

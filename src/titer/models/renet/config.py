@@ -1,14 +1,25 @@
 """Settings of RE-NET."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from titer.errors import ConfigError
 from titer.models.common.validation import check_at_least_one, check_partial
+from titer.models.search_space import LEARNING, Categorical, FloatRange, IntRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class RENetConfig:
     """Settings of ``RENet``."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **LEARNING,
+        "model.dim": Categorical((100, 200)),
+        "model.local_steps": IntRange(3, 15),
+        "model.global_steps": IntRange(3, 15),
+        "model.dropout": FloatRange(0.0, 0.6),
+        "model.question_dropout": FloatRange(0.0, 0.8),
+    }
 
     dim: int = 200
     """Size of the embeddings and of the recurrent states."""

@@ -1,8 +1,10 @@
 """Settings of TANGO."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from titer.models.common.validation import check_at_least_one, check_not_negative, check_one_of, check_partial
+from titer.models.search_space import LEARNING, Categorical, FloatRange, IntRange, SearchSpace
 
 SOLVERS = ("euler", "midpoint", "rk4")
 
@@ -10,6 +12,15 @@ SOLVERS = ("euler", "midpoint", "rk4")
 @dataclass(frozen=True)
 class TANGOConfig:
     """Settings of ``TANGO`` with either decoder."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **LEARNING,
+        "model.dim": Categorical((100, 200)),
+        "model.steps": IntRange(2, 8),
+        "model.layers": IntRange(1, 3),
+        "model.jump": FloatRange(0.0, 1.0),
+        "model.dropout": FloatRange(0.0, 0.6),
+    }
 
     dim: int = 200
     """Size of the embeddings."""

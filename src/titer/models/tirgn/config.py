@@ -1,14 +1,21 @@
 """Settings of TiRGN."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from titer.errors import ConfigError
 from titer.models.re_gcn.config import REGCNConfig
+from titer.models.search_space import FloatRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class TiRGNConfig(REGCNConfig):
     """Settings of ``TiRGN``. The defaults are the authors' values for ICEWS14, without the static graph."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **REGCNConfig.SEARCH,
+        "model.history_weight": FloatRange(0.05, 0.95),
+    }
 
     steps: int = 9
     """k: number of the latest snapshots over which the embeddings evolve."""

@@ -12,6 +12,7 @@ from titer.models.common.validation import (
     check_positive,
     check_share,
 )
+from titer.models.search_space import LEARNING, Categorical, FloatRange, IntRange, SearchSpace
 from titer.models.titer.recipes import PRESETS
 
 ACTIVATIONS = ("cos", "sigmoid", "tanh", "relu")
@@ -29,6 +30,17 @@ class TITerConfig:
     The defaults are the values with the best results on validation splits. ``preset`` selects a recipe: ``paper``, what
     the text describes; ``released``, what the code of the authors does; or ``tuned``, the defaults.
     """
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **LEARNING,
+        "training.weight_decay": Categorical((0.0, 1e-6, 1e-5, 1e-4)),
+        "model.path_length": IntRange(2, 4),
+        "model.num_edges": Categorical((30, 50, 100)),
+        "model.dropout": FloatRange(0.0, 0.5),
+        "model.discount": FloatRange(0.8, 1.0),
+        "model.entropy_weight": FloatRange(1e-3, 1e-1, log=True),
+        "model.entropy_decays_per": Categorical(PERIODS),
+    }
 
     # The walk.
     path_length: int = 3

@@ -24,6 +24,7 @@ from titer.models.titer.representation import Representation
 from titer.models.titer.reward import MIN_ALPHA, SnapshotCounts, estimate_alpha, sample_beta
 from titer.models.titer.search import MAX_LAGS, BeamExpansion, beam_search, best_per_entity
 from titer.models.titer.walk import Node, candidate_actions
+from titer.parallel.statistics import batch_deviation, batch_mean
 
 
 @register
@@ -242,13 +243,13 @@ class TITer(TracksTrainedEntities):
     def _advantage(self, returns: Tensor) -> Tensor:
         """Return returns less their baseline, and update the moving average if that is the baseline. (walks, L)"""
         if self.config.baseline == "standardised":
-            return (returns - returns.mean()) / (returns.std() + 1e-6)
+            return (returns - batch_mean(returns)) / (batch_deviation(returns) + 1e-6)
         if self.config.baseline == "other_walks":
             walks = returns.unflatten(0, (-1, self.config.num_rollouts))  # (queries, rollouts, L)
             others = (walks.sum(dim=1, keepdim=True) - walks) / (self.config.num_rollouts - 1)
             return (walks - others).flatten(0, 1)
         advantage = returns - self.average_return
-        self.average_return.lerp_(returns.mean(), 0.05)
+        self.average_return.lerp_(batch_mean(returns), 0.05)
         return advantage
 
     def score(self, queries: Queries, history: History) -> Tensor:

@@ -1,6 +1,7 @@
 """Settings of ``TLogic``."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from titer.errors import ConfigError
 from titer.models.common.validation import (
@@ -10,6 +11,7 @@ from titer.models.common.validation import (
     check_positive,
     check_share,
 )
+from titer.models.search_space import Categorical, FloatRange, IntRange, SearchSpace
 
 MAX_LENGTH = 3
 """Maximum number of facts in the body of a rule."""
@@ -20,6 +22,14 @@ TRANSITION_RATES = {"exponential": 1.0, "uniform": 0.0}
 @dataclass(frozen=True)
 class TLogicConfig:
     """Settings of ``TLogic``. The defaults are the authors' values for ICEWS14, except for ``popularity_weight``."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        "model.num_walks": Categorical((50, 100, 200)),
+        "model.min_body_support": IntRange(1, 10),
+        "model.top_k": Categorical((10, 20, 50)),
+        "model.confidence_weight": FloatRange(0.0, 1.0),
+        "model.decay": FloatRange(0.01, 1.0, log=True),
+    }
 
     rule_lengths: tuple[int, ...] = (1, 2, 3)
     """Numbers of facts in the bodies of rules."""

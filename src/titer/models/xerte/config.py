@@ -1,14 +1,24 @@
 """Settings of xERTE."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from titer.errors import ConfigError
 from titer.models.common.validation import check_at_least_one, check_partial, check_share
+from titer.models.search_space import LEARNING, Categorical, FloatRange, SearchSpace
 
 
 @dataclass(frozen=True)
 class XERTEConfig:
     """Settings of ``XERTE``. Memory grows with batch size × ``kept_edges`` × ``num_edges`` × ``attention_dim``."""
+
+    SEARCH: ClassVar[SearchSpace] = {
+        **LEARNING,
+        "training.batch_size": Categorical((64, 128, 256, 512)),
+        "model.kept_edges": Categorical((20, 40, 80)),
+        "model.dropout": FloatRange(0.0, 0.5),
+        "model.gamma": FloatRange(0.1, 0.9),
+    }
 
     # The subgraph.
     num_edges: tuple[int, ...] = (64, 32, 32)

@@ -1,0 +1,60 @@
+"""Where a training writes: one process at a time, and an old run stays until the new one is complete."""
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from titer.errors import TiterError
+from titer.files import locked, remove_leftovers
+from titer.files.exchange import replace_folder
+from titer.runs.overwriting import STAGED, check_can_create
+from titer.store.inspection import holds_facts
+from titer.training.layout import CONFIG, STORE
+
+
+@contextmanager
+def training_place(out: Path, *, overwrite: bool, resume: bool) -> Generator[Path]:
+    """Lock a run directory and yield the folder to train in; when the block ends, the new run is in its place.
+
+    A run that is overwritten is trained in a hidden folder beside the old one, which it replaces at the end. If the
+    training is interrupted, the old run is still there, and ``resume`` continues the new one.
+
+    Args:
+        out: The run directory.
+        overwrite: Whether an existing run is to be replaced.
+        resume: Whether an interrupted training is to be continued.
+
+    Raises:
+        LockedError: If another process is training there.
+        TiterError: If facts were added to the old run during the training.
+    """
+    out = out.resolve()
+    hidden = out.with_name(f".{out.name}.new")
+    staged = hidden / out.name
+    with locked(out.with_name(f".{out.name}.lock"), out):
+        remove_leftovers(out.parent, out.name)
+        remove_leftovers(out)
+        remove_leftovers(staged)
+        if not resume or not (staged / STAGED).exists():
+            # A folder without the mark is an old run that was replaced.
+            shutil.rmtree(hidden, ignore_errors=True)
+        replaces = staged.exists() or (overwrite and (out / CONFIG).exists())
+        if replaces:
+            check_can_create(out, overwrite=True)
+            staged.mkdir(parents=True, exist_ok=True)
+            (staged / STAGED).touch()
+        try:
+            yield staged if replaces else out
+        finally:
+            if not (staged / CONFIG).exists():
+                shutil.rmtree(hidden, ignore_errors=True)
+        if replaces:
+            if holds_facts(out / STORE):
+                raise TiterError(
+                    f"facts were added to {out} during the training, and are never overwritten; "
+                    f"the new run is {staged}: move it to another folder"
+                )
+            replace_folder(staged, out)
+            shutil.rmtree(hidden, ignore_errors=True)
+        (out / STAGED).unlink(missing_ok=True)

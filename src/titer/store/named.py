@@ -1,0 +1,97 @@
+"""Facts in names, and the results of changing a store."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from titer.errors import StoreError, TiterError
+
+
+class NamedFact(NamedTuple):
+    """A fact in names.
+
+    Attributes:
+        subject: Name of the subject.
+        relation: Name of the relation.
+        object: Name of the object.
+        step: Time step of the dataset's time axis.
+    """
+
+    subject: str
+    relation: str
+    object: str
+    step: int
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash that is equal for equal facts only, since names have no line breaks."""
+        return hashlib.sha256("\n".join(map(str, self)).encode()).hexdigest()
+
+
+class StoredFact(NamedTuple):
+    """A fact of the store.
+
+    Attributes:
+        sequence: Its number; the first fact that was added has number 1.
+        fact: The fact.
+        added_at: When it was added, in UTC.
+    """
+
+    sequence: int
+    fact: NamedFact
+    added_at: str
+
+
+@dataclass(frozen=True)
+class Added:
+    """The result of adding facts."""
+
+    num_added: int
+    """Number of facts that were stored."""
+    num_known: int
+    """Number of facts that were not stored, since they are in the store, in the dataset, or given twice."""
+    num_backfilled: int
+    """Number of added facts that are earlier than the last known time step."""
+    untrained: list[str]
+    """Entities of the given facts that are not in the dataset."""
+    last_sequence: int
+    """Number of the last fact in the store."""
+
+
+@dataclass(frozen=True)
+class Removed:
+    """The result of removing facts."""
+
+    facts: list[StoredFact]
+    """The facts that were removed, in the order of their addition."""
+    num_left: int
+    """Number of facts that are still in the store."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What happened in a store since it was last read."""
+
+    facts: list[StoredFact]
+    """The facts that were added and are still there; all facts of the store if any was removed."""
+    last_sequence: int
+    """Number of the last fact that was ever added."""
+    num_removals: int
+    """How often facts were removed."""
+
+
+class RefusedFactsError(StoreError):
+    """Facts that cannot be added. None of the facts given with them was stored either.
+
+    Attributes:
+        reasons: What is wrong, by the place of each fact among those given.
+    """
+
+    def __init__(self, reasons: dict[int, str]):
+        self.reasons = reasons
+        more = f" (and {len(reasons) - 1:,} more)" if len(reasons) > 1 else ""
+        super().__init__(next(iter(reasons.values())) + more)
+
+
+class UnknownNumberError(TiterError):
+    """No added fact has a number, or no addition is left to undo."""

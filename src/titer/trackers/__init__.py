@@ -1,0 +1,1 @@
+"""Trackers: where the course of a training is sent, such as TensorBoard, MLflow, or Weights & Biases."""

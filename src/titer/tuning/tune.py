@@ -1,0 +1,183 @@
+"""Search for the settings with the highest MRR on the validation split."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import torch
+
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.errors import DataError, TiterError
+from titer.models.search_space import SearchSpace
+from titer.parallel.environment import num_processes
+from titer.runs.train import train
+from titer.trackers.base import StopTraining, TrackedTraining, Tracker
+from titer.training.config import Config
+from titer.tuning.space import suggest, values_of, with_settings
+from titer.tuning.study import open_study, require_optuna
+
+if TYPE_CHECKING:
+    import optuna
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The state of a search.
+
+    Attributes:
+        config: The best configuration.
+        mrr: Its MRR on the validation split.
+        number: The number of its trial.
+        trials: The MRR of every finished trial by number; of one that was stopped early, the last; None if it failed.
+        stopped: The numbers of the trials that were stopped early.
+        importance: The share of each searched setting in the differences between trials; empty if there are too few.
+    """
+
+    config: Config
+    mrr: float
+    number: int
+    trials: Mapping[int, float | None]
+    stopped: frozenset[int]
+    importance: Mapping[str, float]
+
+
+def tune(
+    dataset: Dataset,
+    config: Config,
+    space: SearchSpace,
+    storage: str | Path,
+    *,
+    study: str | None = None,
+    trials: int = 50,
+    timeout: float | None = None,
+    seed: int | None = None,
+    report: Callable[[SearchResult], None] = lambda _: None,
+) -> SearchResult:
+    """Search for the settings of a model with the highest MRR on the validation split.
+
+    The test split is removed before anything else, so no trial can read it. The first trial has the given
+    configuration. Trials whose validations are below the median of the others are stopped early.
+
+    Args:
+        dataset: Supplies the training and the validation split.
+        config: The configuration to start from.
+        space: What to search.
+        storage: The URL of a database, or an SQLite file. Workers that share it work on the same search, and a search
+            that was interrupted continues.
+        study: The name of the search in its database; by default that of model and dataset.
+        trials: Number of trials in the database at which the search ends.
+        timeout: Seconds after which no further trial begins.
+        seed: Seed of the search. Workers on one storage need different ones.
+        report: Called after each trial.
+
+    Returns:
+        The best configuration, and what mattered.
+
+    Raises:
+        MissingPackageError: If Optuna is not installed.
+        TiterError: If there is no validation split, the study was started differently, or all trials failed.
+    """
+    require_optuna()
+    from optuna.study import MaxTrialsCallback
+    from optuna.trial import TrialState
+
+    if num_processes() > 1:
+        raise TiterError("titer tune runs in one process; start it several times with the same --storage instead")
+    if len(dataset.valid) == 0:
+        raise DataError(f"{dataset.name!r} has no validation split, on which settings are chosen")
+    # Attributes have a row for each fact, those of the test split too.
+    dataset = replace(dataset, test=Facts.empty(), attributes=None)
+    name = study or f"{config.model_name}/{dataset.name}"
+    found = open_study(name, storage, dataset, config, space, seed)
+    if not found.get_trials(deepcopy=False):
+        found.enqueue_trial(values_of(config, space), skip_if_exists=True)
+    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+
+    def after_trial(study: "optuna.Study", trial: "optuna.trial.FrozenTrial") -> None:
+        if any(one.state == TrialState.COMPLETE for one in study.get_trials(deepcopy=False)):
+            report(result_of(study, config))
+
+    if len(found.get_trials(deepcopy=False, states=finished)) < trials:
+        found.optimize(
+            lambda trial: _objective(trial, dataset, config, space),
+            timeout=timeout,
+            callbacks=[after_trial, MaxTrialsCallback(trials, states=finished)],
+            catch=(TiterError, torch.OutOfMemoryError),
+        )
+    return result_of(found, config)
+
+
+def result_of(study: "optuna.Study", config: Config) -> SearchResult:
+    """Return the state of a study.
+
+    Args:
+        study: The study.
+        config: The configuration that it started from.
+
+    Raises:
+        TiterError: If no trial was completed.
+    """
+    from optuna.importance import get_param_importances
+    from optuna.trial import TrialState
+
+    trials = [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    if not complete:
+        raise TiterError("no trial was completed; their messages say why")
+    differ = len({trial.value for trial in complete}) > 1
+    return SearchResult(
+        config=with_settings(config, study.best_trial.params),
+        mrr=study.best_value,
+        number=study.best_trial.number,
+        trials={trial.number: trial.value for trial in trials},
+        stopped=frozenset(trial.number for trial in trials if trial.state == TrialState.PRUNED),
+        importance=get_param_importances(study) if differ else {},
+    )
+
+
+class PruningTracker(Tracker):
+    """Reports every validation to a trial, and stops it if it is worse than most others were."""
+
+    def __init__(self, trial: "optuna.Trial"):
+        self._trial = trial
+
+    def start(self, training: TrackedTraining, previous: str | None) -> str | None:
+        """Do nothing: the trial has begun."""
+        return None
+
+    def log(self, epoch: int, values: Mapping[str, float]) -> None:
+        """Report a validation.
+
+        Raises:
+            StopTraining: If the trial is to be stopped.
+        """
+        if "valid_mrr" in values:
+            self._trial.report(values["valid_mrr"], epoch)
+            if self._trial.should_prune():
+                raise StopTraining
+
+    def summarise(self, values: Mapping[str, float]) -> None:
+        """Do nothing: the trial returns its result."""
+
+    def close(self, *, failed: bool) -> None:
+        """Do nothing: the trial ends by itself."""
+
+
+def _objective(trial: "optuna.Trial", dataset: Dataset, config: Config, space: SearchSpace) -> float:
+    """Train with the settings of a trial; return the MRR on the validation split."""
+    from optuna import TrialPruned
+
+    try:
+        tried = with_settings(config, suggest(trial, space))
+        with TemporaryDirectory(prefix="titer-trial-") as folder:
+            run = train(dataset, tried, folder, trackers={"trial": PruningTracker(trial)})
+            return run.evaluations[-1]["metrics"]["mrr"]
+    except StopTraining:
+        raise TrialPruned from None
+    except TiterError as error:
+        print(f"trial {trial.number} failed: {error}", file=sys.stderr)
+        raise

@@ -1,0 +1,202 @@
+"""Kill a command right before each of its operations on files, and check that the next command works.
+
+Run one command with ``python tests/campaigns/kill_points.py NAME``; ``--point N`` repeats one kill.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from campaigns.forked import command, in_fork, num_operations
+
+FACTS = "subject,relation,object,time\n" + "".join(
+    f"{s},visit,{o},2020-01-{day:02}\n" for day in range(1, 29) for s, o in (("Ada", "Ben"), ("Ben", "Cid"))
+)
+BAD_ROW = "Ada,visit,Ben,soon\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that is killed, and the commands that must work afterwards."""
+
+    prepare: Callable[[Path], None]
+    killed: Callable[[Path], list[str]]
+    next_commands: tuple[Callable[[Path], list[str]], ...]
+    check: Callable[[Path, bool], str]
+    """Return what is wrong, after the kill (False) or after the next command (True)."""
+
+
+def main() -> None:
+    """Try every point of one case, or of all, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*CASES, []], metavar="NAME", help=", ".join(CASES))
+    parser.add_argument("--point", type=int, help="try only the kill before this operation")
+    options = parser.parse_args()
+    failed = False
+    for name in options.names or CASES:
+        tried, problems = try_case(name, options.point)
+        print(f"{name}: {tried} kills, {len(problems)} problems", flush=True)
+        for point, problem in problems:
+            print(f"  python tests/campaigns/kill_points.py {name} --point {point}: {problem}")
+        failed |= bool(problems)
+    sys.exit(failed)
+
+
+def try_case(name: str, point: int | None = None) -> tuple[int, list[tuple[int, str]]]:
+    """Kill a command before one operation or before each; return the number of kills, and all problems."""
+    # Imported once and used in forks only: a process with threads must not be forked.
+    import titer.cli.import_data
+    import titer.runs.train  # noqa: F401
+
+    case, problems = CASES[name], []
+    with tempfile.TemporaryDirectory(prefix="titer-kills-") as folder:
+        start = Path(folder) / "start"
+        start.mkdir()
+        case.prepare(start)
+        root = Path(folder) / "root"
+        shutil.copytree(start, root)
+        total = num_operations(*case.killed(root), root=root)
+        points = [point] if point is not None else range(1, total + 1)
+        for one in points:
+            problems += [(one, problem) for problem in _try_point(case, start, root, one)]
+    return len(points), problems
+
+
+def _try_point(case: Case, start: Path, root: Path, point: int) -> list[str]:
+    _copy(start, root)
+    code, said = command(*case.killed(root), root=root, kill_before=point)
+    if code != -9:
+        return [f"ended with {code} instead of being killed: {said}"]
+    problems = [_checked(case, root, False)]
+    killed = root.with_name("killed")
+    _copy(root, killed)
+    for words in case.next_commands:
+        _copy(killed, root)
+        code, said = command(*words(root), root=root)
+        if code != 0:
+            problems.append(f"{' '.join(words(root))} ended with {code}: {said}")
+            continue
+        problems.append(_checked(case, root, True))
+        left = [path.name for path in root.rglob(".*") if not path.name.endswith(".lock")]
+        problems.append(f"left behind: {left}" if left else "")
+    return [problem for problem in problems if problem]
+
+
+def _checked(case: Case, root: Path, is_after: bool) -> str:
+    output = root.with_name("checked")
+    code = in_fork(lambda: print(case.check(root, is_after)), output)
+    said = output.read_text(encoding="utf-8").strip()
+    return said if code == 0 else f"the check ended with {code}: {said}"
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+
+
+def _train(model: str, *options: str) -> Callable[[Path], list[str]]:
+    settings = {
+        "recurrency": [],
+        "path_mixture": [
+            "training.epochs=2",
+            "training.batch_size=4096",
+            "model.dim=4",
+            "model.relation_dim=4",
+            "model.hidden_dim=4",
+            "model.first_edges=4",
+            "model.second_edges=4",
+        ],
+    }[model]
+    changes = [word for setting in (*settings, "training.device=cpu") for word in ("--set", setting)]
+    return lambda root: ["train", str(root / "data"), "--model", model, "--out", str(root / "run"), *changes, *options]
+
+
+def _import(*options: str) -> Callable[[Path], list[str]]:
+    words = ["--bad-rows", "skip", *options]
+    return lambda root: ["data", "import", str(root / "facts.csv"), "--out", str(root / "data"), *words]
+
+
+def _facts(root: Path) -> None:
+    (root / "facts.csv").write_text(FACTS + BAD_ROW, encoding="utf-8")
+
+
+def _dataset(root: Path) -> None:
+    _facts(root)
+    assert command(*_import()(root), root=root)[0] == 0
+
+
+def _run(model: str) -> Callable[[Path], None]:
+    def prepare(root: Path) -> None:
+        _dataset(root)
+        code, said = command(*_train(model)(root), root=root)
+        assert code == 0, said
+
+    return prepare
+
+
+def _check_run(must_exist: bool) -> Callable[[Path, bool], str]:
+    def check(root: Path, is_after: bool) -> str:
+        from titer.errors import TiterError
+        from titer.runs.run import Run
+
+        if not is_after and not must_exist:
+            return ""
+        try:
+            run = Run(root / "run")
+            run.load_model("cpu")
+            return "" if run.is_finished and run.evaluations else "the run is not complete"
+        except (TiterError, OSError) as error:
+            return f"the run cannot be used: {error}"
+
+    return check
+
+
+def _check_dataset(must_exist: bool) -> Callable[[Path, bool], str]:
+    def check(root: Path, is_after: bool) -> str:
+        from titer.data.dataset_folder import open_dataset
+        from titer.errors import TiterError
+
+        if not is_after and not must_exist and not (root / "data").exists():
+            return ""
+        try:
+            open_dataset(root / "data")
+        except TiterError as error:
+            return f"the dataset cannot be used: {error}"
+        listed = (root / "data.rejected.csv").exists()
+        return "" if listed else "the list of rejected rows is missing"
+
+    return check
+
+
+CASES = {
+    "train": Case(
+        _dataset,
+        _train("recurrency"),
+        (_train("recurrency", "--resume"), _train("recurrency", "--overwrite")),
+        _check_run(False),
+    ),
+    "train-epochs": Case(
+        _dataset,
+        _train("path_mixture"),
+        (_train("path_mixture", "--resume"), _train("path_mixture", "--overwrite")),
+        _check_run(False),
+    ),
+    "train-overwrite": Case(
+        _run("recurrency"),
+        _train("recurrency", "--overwrite"),
+        (_train("recurrency", "--resume"), _train("recurrency", "--overwrite")),
+        _check_run(True),
+    ),
+    "import": Case(_facts, _import(), (_import("--overwrite"),), _check_dataset(False)),
+    "import-overwrite": Case(_dataset, _import("--overwrite"), (_import("--overwrite"),), _check_dataset(True)),
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""One of several processes that do all jobs together. Writes what it got into a folder."""
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from parallel.jobs import JOBS, SMALL, trained
+from titer.parallel import processes
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    folder = Path(sys.argv[1])
+    with processes.joined(torch.device("cpu")):
+        number = processes.rank()
+        for name, job in JOBS.items():
+            save_file({key: t.contiguous() for key, t in job().items()}, folder / f"{name}-{number}.safetensors")
+        for name in SMALL:
+            save_file(
+                {key: t.contiguous() for key, t in trained(name).items()}, folder / f"{name}-{number}.safetensors"
+            )

@@ -1,0 +1,251 @@
+"""The search for settings: better than a bad start, resumable, shared by workers, and blind to the test split."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from commands import invoke, titer
+from store.conftest import NewStore
+from titer.data.dataset import Dataset
+from titer.data.facts import Facts
+from titer.errors import DataError, MissingPackageError, TiterError
+from titer.runs.run import Run
+from titer.training.config import Config
+from titer.tuning import study as study_module
+from titer.tuning.space import search_space
+from titer.tuning.tune import SearchResult, tune
+from training.tiny_model import TinyModel
+
+optuna = pytest.importorskip("optuna")
+
+pytestmark = pytest.mark.slow
+
+LEARNING_RATES = "training.learning_rate=1e-7..0.1"
+MAX_SECONDS = 240
+
+
+def start(**training: Any) -> Config:
+    """A bad start: the learning rate is far too small."""
+    settings = {"epochs": 2, "learning_rate": 1e-7, "device": "cpu", **training}
+    return Config.from_dict({"training": settings, "model": {"dim": 8}}, TinyModel.name)
+
+
+def run_search(
+    data: Dataset, storage: str | Path, *ranges: str, config: Config | None = None, **options: Any
+) -> SearchResult:
+    config = config or start()
+    space = search_space(config, [], list(ranges or [LEARNING_RATES]))
+    return tune(data, config, space, storage, **{"seed": 0, "trials": 4, **options})
+
+
+def test_the_search_finds_settings_better_than_a_bad_start(world_data: Dataset, tmp_path: Path):
+    found = run_search(world_data, tmp_path / "study.db", trials=6)
+    assert found.trials[0] is not None
+    assert found.mrr > found.trials[0] + 0.05
+    assert found.config.training.learning_rate > 1e-4
+    assert found.config.training.epochs == 2
+    assert list(found.trials) == list(range(6))
+    assert found.importance == {"training.learning_rate": 1.0}
+
+
+class Unreadable(Facts):
+    """Facts that must not be read."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("__class__", "__init__"):
+            return object.__getattribute__(self, name)
+        raise AssertionError(f"the test split was read: {name}")
+
+    def __len__(self) -> int:
+        raise AssertionError("the test split was read: len")
+
+
+def test_the_test_split_is_never_read(world_data: Dataset, tmp_path: Path):
+    hidden = replace(world_data, test=Unreadable())
+    with pytest.raises(AssertionError, match="was read"):
+        _ = hidden.checksum
+    with pytest.raises(AssertionError, match="was read"):
+        len(hidden.test)
+    found = run_search(hidden, tmp_path / "hidden.db", trials=2)
+    assert found.trials == run_search(world_data, tmp_path / "shown.db", trials=2).trials
+
+
+def test_a_search_continues_where_it_stopped(world_data: Dataset, new_store: NewStore):
+    storage = new_store()
+    first = run_search(world_data, storage, trials=2)
+    seen: list[int] = []
+    second = run_search(world_data, storage, trials=4, seed=1, report=lambda result: seen.append(len(result.trials)))
+    assert seen == [3, 4]
+    assert {number: second.trials[number] for number in first.trials} == dict(first.trials)
+    again = run_search(world_data, storage, trials=4, report=lambda _: pytest.fail("nothing was left to try"))
+    assert again == second
+
+
+def test_a_search_does_not_continue_with_other_settings_ranges_or_data(world_data: Dataset, tmp_path: Path):
+    storage = tmp_path / "study.db"
+    run_search(world_data, storage, trials=1)
+    with pytest.raises(TiterError, match="'tiny/small-world' was started with other settings"):
+        run_search(world_data, storage, config=start(epochs=1))
+    with pytest.raises(TiterError, match="was started with other ranges"):
+        run_search(world_data, storage, "model.dim=4,8")
+    with pytest.raises(TiterError, match="was started with other data"):
+        run_search(replace(world_data, valid=world_data.valid[:10]), storage)
+    assert len(run_search(world_data, storage, "model.dim=4,8", study="another", trials=1).trials) == 1
+
+
+def test_trials_that_fall_behind_are_stopped_early(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(study_module, "NUM_STARTUP_TRIALS", 1)
+    ranges = "training.learning_rate=0.02,1e-9"
+    found = run_search(world_data, tmp_path / "study.db", ranges, config=start(epochs=4, learning_rate=0.02), trials=8)
+    assert found.config.training.learning_rate == 0.02
+    assert found.stopped
+    assert found.number not in found.stopped
+
+
+def test_a_failed_trial_is_counted_and_the_search_goes_on(
+    world_data: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    found = run_search(world_data, tmp_path / "study.db", "model.fail_at=-1,1", trials=6)
+    failed = [number for number, value in found.trials.items() if value is None]
+    assert failed
+    assert f"trial {failed[0]} failed: the loss became nan" in capsys.readouterr().err
+    assert found.config.model.fail_at == -1
+
+
+def test_without_a_validation_split_there_is_nothing_to_choose_by(world_data: Dataset, tmp_path: Path):
+    with pytest.raises(DataError, match="has no validation split"):
+        run_search(replace(world_data, valid=Facts.empty()), tmp_path / "study.db")
+
+
+def test_without_optuna_the_extra_is_named(world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'titer\[tune\]'"):
+        run_search(world_data, tmp_path / "study.db")
+
+
+def command(storage: str, out: Path, *more: str) -> list[str]:
+    words = ["tune", "small-world", "--model", "recurrency", "--storage", storage, "--out", str(out), *more]
+    return [sys.executable, "-m", "titer", *words]
+
+
+def test_two_workers_share_the_trials_of_one_storage(new_store: NewStore, tmp_path: Path):
+    storage = new_store()
+    workers = [
+        subprocess.Popen(
+            command(storage, tmp_path / f"{number}.toml", "--trials", "6", "--seed", str(number)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(2)
+    ]
+    for worker in workers:
+        _, message = worker.communicate(timeout=MAX_SECONDS)
+        assert worker.returncode == 0, message
+    study = optuna.load_study(study_name="recurrency/small-world", storage=study_module._open_storage(storage))
+    done = [trial for trial in study.trials if trial.state.is_finished()]
+    # A worker that is at work when the other finishes the last trial finishes its own too.
+    assert len(done) in (6, 7)
+    assert len({tuple(sorted(trial.params.items())) for trial in done}) >= 5
+    best = {(tmp_path / f"{number}.toml").read_text().partition("\n")[2] for number in range(2)}
+    assert f"prior = {study.best_trial.params['model.prior']!r}" in "".join(best)
+
+
+SLOW_WORKER = """
+import sys, time
+import titer
+from titer.training.config import Config
+from titer.tuning import study, tune
+from titer.tuning.space import search_space
+from training.tiny_model import TinyModel
+study.HEARTBEAT_SECONDS, study.GRACE_SECONDS = 1, 3
+original = tune.train
+def slow(*args, **options):
+    print("begun", flush=True)
+    time.sleep(60)
+    return original(*args, **options)
+tune.train = slow
+tables = {"training": {"epochs": 2, "learning_rate": 1e-7, "device": "cpu"}, "model": {"dim": 8}}
+config = Config.from_dict(tables, "tiny")
+space = search_space(config, [], ["training.learning_rate=1e-7..0.1"])
+tune.tune(titer.load_dataset("small-world"), config, space, sys.argv[1], trials=2)
+"""
+
+
+def test_the_trial_of_a_killed_worker_is_tried_again(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    worker = subprocess.Popen(
+        [sys.executable, "-c", SLOW_WORKER, storage],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "begun\n"
+    worker.send_signal(signal.SIGKILL)
+    worker.wait(30)
+    worker.stdout.close()
+    monkeypatch.setattr(study_module, "HEARTBEAT_SECONDS", 1)
+    monkeypatch.setattr(study_module, "GRACE_SECONDS", 3)
+    time.sleep(4)
+    run_search(world_data, storage, trials=3)
+    study = optuna.load_study(study_name="tiny/small-world", storage=study_module._open_storage(storage))
+    rates = [trial.params["training.learning_rate"] for trial in study.trials if trial.value is not None]
+    assert study.trials[0].state == optuna.trial.TrialState.FAIL
+    assert 1e-7 in rates
+
+
+def test_the_command_writes_a_configuration_that_train_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    said = titer("tune", "small-world", "--model", "recurrency", "--trials", "4", "--seed", "1", "--timeout", "10m")
+    assert "4 trials, 0 of them stopped early, 0 failed" in said
+    for words in ("setting", "importance", "model.prior", "model.shrinkage", "%"):
+        assert words in said
+    titer("train", "small-world", "--config", "best.toml", "--out", "run")
+    (evaluation,) = Run("run").evaluations
+    assert f"best.toml: validation MRR {100 * evaluation['metrics']['mrr']:.2f}" in said
+    for picture in ("best.svg", "best-importance.svg"):
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+    # The same command again continues the search, which is complete.
+    assert titer("tune", "small-world", "--model", "recurrency", "--trials", "4", "--seed", "1") == said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--timeout", "soon"), "--timeout must be a number with a unit"),
+        (("--out", "best.json"), "choose a name that ends in .toml"),
+        (("--storage", "mysql://host/name"), "unsupported database mysql"),
+    ],
+)
+def test_wrong_options_are_errors_that_say_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+):
+    monkeypatch.chdir(tmp_path)
+    result = invoke("tune", "small-world", "--model", "recurrency", *words)
+    assert result.exit_code != 0
+    assert message in str(result.exception)
+
+
+def test_an_existing_file_is_not_replaced(tmp_path: Path):
+    out = tmp_path / "mine.toml"
+    out.write_text("# mine")
+    result = invoke("tune", "small-world", "--model", "recurrency", "--out", out)
+    assert "already exists" in str(result.exception)
+    assert out.read_text() == "# mine"
