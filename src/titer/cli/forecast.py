@@ -22,6 +22,7 @@ EXAMPLES = (
     "titer forecast runs/first Caldera invite --explain",
     'titer forecast runs/first "?" invite "Nadia Torvald" --at 2023-07-01 --top 3',
     'titer forecast runs/first Caldera invite --without "Caldera | accuse | Drovia | 2023-06-28"',
+    'titer forecast runs/first Caldera invite --without "Caldera | accuse | Drovia"',
     "titer forecast runs/first --file questions.csv --out answers.parquet",
 )
 
@@ -49,7 +50,10 @@ def forecast(
     ] = 3,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="FACT", help=f"Remove a fact from the history: {FACT} or a CSV row. Repeatable."),
+        typer.Option(
+            metavar="FACT",
+            help=f"Remove a fact from the history: {FACT} or a CSV row; without DATE, all such facts. Repeatable.",
+        ),
     ] = None,
     with_: Annotated[
         list[str] | None,

@@ -296,8 +296,9 @@ class Forecaster:
         """Answer a question with the known history, and with some facts left out of it or added to it.
 
         A fact is a tuple (subject, relation, object, time), a fact from a piece of evidence, or text such as
-        ``"Nigeria | Consult | Muhammadu Buhari | 2018-10-01"``. All facts must be before the question's time. The
-        fact store does not change.
+        ``"Nigeria | Consult | Muhammadu Buhari | 2018-10-01"``. All facts must be before the question's time. A fact
+        to leave out may have no time, as in ``"Nigeria | Consult | Muhammadu Buhari"``: all such facts are left out.
+        The fact store does not change.
 
         Args:
             question: The question.

@@ -16,7 +16,7 @@ from titer.forecasting.names import NameIndex
 from titer.forecasting.question import Question
 from titer.forecasting.scoring import Scored, score
 from titer.forecasting.terms import ImportedRows
-from titer.forecasting.wording.describe import horizon, no_history_caution, past_fact, relation_share
+from titer.forecasting.wording.describe import cautions, horizon, meaning, past_fact, relation_share
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
@@ -31,6 +31,17 @@ class EncodedQuestion(NamedTuple):
     relation: int
     """The relation, or its inverse if the question asks for the subject."""
     time: int
+
+
+class _EarlierFacts(NamedTuple):
+    """Which facts there are before the time of a question."""
+
+    entity: bool
+    """Whether its entity has any."""
+    pair: bool
+    """Whether its entity has any with its relation, in its direction."""
+    seen: bool
+    """Whether its relation has any."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,7 @@ class Predictor:
         best = scored.best(top)
         scores, probabilities = (values.tolist() for values in scored.at(best))
         queries, has_past = scored.queries, scored.has_past.tolist()
+        pair_seen, relation_seen = (seen.tolist() for seen in self._seen(queries))
         columns = (column.tolist() for column in (queries.subject, queries.relation, queries.time))
         questions = [EncodedQuestion(*values) for values in zip(*columns, strict=True)]
         results = []
@@ -111,7 +123,8 @@ class Predictor:
                 reasons = self._reasons(scored, row, entity, explain) if explain else ()
                 name, probability = self.vocabulary.entities[entity], probabilities[row][rank - 1]
                 answers.append(Answer(rank, name, value, probability, reasons))
-            results.append(self._forecast(questions[row], tuple(answers), no_history=not has_past[row]))
+            past = _EarlierFacts(has_past[row], pair_seen[row], relation_seen[row])
+            results.append(self._forecast(questions[row], tuple(answers), past))
         return results
 
     @torch.inference_mode()
@@ -130,22 +143,34 @@ class Predictor:
         term = self.rows.term_of(fact, self.history, asked)
         return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, self.rows.attributes(fact))
 
-    def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
+    def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], past: "_EarlierFacts") -> Forecast:
         vocabulary, (subject, relation, time) = self.vocabulary, question
         asks_subject = bool(vocabulary.is_inverse(relation))
-        name = vocabulary.entities[subject]
+        name, relation_name = vocabulary.entities[subject], vocabulary.relations[vocabulary.undirected(relation)]
+        parts = ("?", relation_name, name) if asks_subject else (name, relation_name, "?")
         return Forecast(
             subject=None if asks_subject else name,
-            relation=vocabulary.relations[vocabulary.undirected(relation)],
+            relation=relation_name,
             object=name if asks_subject else None,
             time=self.axis.label(time),
             date=self.axis.words(time),
             ahead=time - self.last_time,
             horizon=horizon(time, self.history, self.axis),
             answers=answers,
-            no_history=no_history,
-            caution=no_history_caution(name, time, self.axis) if no_history and answers else "",
+            no_history=not past.entity,
+            caution=cautions(name, relation_name, time, self.history, self.axis, **past._asdict()) if answers else "",
+            meaning=meaning(" — ".join(parts), time, self.axis) if answers else "",
         )
+
+    def _seen(self, queries: Queries) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return which queries have an earlier fact with their entity and relation, and with their relation at all."""
+        edges = self.history.all_before(queries.subject, queries.time)
+        pair = torch.zeros(len(queries), dtype=torch.bool, device=edges.row.device)
+        pair[edges.row[edges.relation == queries.relation[edges.row]]] = True
+        relation = pair.clone()
+        if not bool(pair.all()):  # the index of relations is built only if it is needed
+            relation[~pair] = self.history.popularity.num_facts(queries[~pair]) > 0
+        return pair, relation
 
     def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
         query = scored.queries[row : row + 1]
