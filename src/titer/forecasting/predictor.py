@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 
 from titer.data.dataset import Dataset
+from titer.data.relative_time import step_of
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError, TiterError
@@ -80,7 +81,9 @@ class Predictor:
 
     def time_of(self, question: Question) -> int:
         """Return the time step of a question."""
-        time = self.axis.step(question.at) if question.at is not None else self.last_time + 1
+        time = self.last_time + 1
+        if question.at is not None:
+            time = step_of(question.at, self.axis, self.last_time)
         if time - self.history.first_time > LAST_STEP:
             raise DataError(f"{question.at} is too far ahead: more than {LAST_STEP:,} steps after the first fact")
         return time
