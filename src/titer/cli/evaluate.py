@@ -108,7 +108,7 @@ def evaluate(
     model = opened.load_model(device, changes)
     found = evaluate_model(model, opened.dataset, split.value, protocol, batch_size=batch_size)
     counted = baseline_of(opened, found) if baseline else None
-    recorded = opened.record(found, changes, **({"baseline": counted.to_dict()} if counted is not None else {}))
+    recorded = opened.record(found, changes, baseline=counted.to_dict() if counted is not None else None)
     if out is not None:
         write_table(rank_table(found), out, overwrite=overwrite)
         note(f"{out}: ranks of {len(found.queries):,} queries")

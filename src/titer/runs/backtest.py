@@ -109,4 +109,4 @@ def write_results(rows: list[dict[str, Any]], dataset: Dataset, config: Config, 
 def _test(run: Run, device: str) -> dict[str, Any]:
     found = evaluate(run.load_model(device), run.dataset, "test")
     counted = baseline_of(run, found)
-    return run.record(found, **({"baseline": counted.to_dict()} if counted is not None else {}))
+    return run.record(found, baseline=counted.to_dict() if counted is not None else None)

@@ -81,7 +81,7 @@ def train(
     if validation is not None:
         found = evaluate_task(model, validation)
         counted = baseline_of(run, found) if baseline else None
-        run.record(found, **({"baseline": counted.to_dict()} if counted is not None else {}))
+        run.record(found, baseline=counted.to_dict() if counted is not None else None)
     run.write_card()
     times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
     threads = {"threads": torch.get_num_threads()} if device.type == "cpu" else {}
