@@ -151,6 +151,7 @@ def _settings_and_data(
 
 
 def _train(data: "Dataset", settings: "Config", out: Path, *, overwrite: bool, resume: bool, baseline: bool) -> "Run":
+    from titer.runs.horizons import measure_horizons
     from titer.runs.overwriting import check_can_create
     from titer.runs.train import train as train_model
 
@@ -158,7 +159,10 @@ def _train(data: "Dataset", settings: "Config", out: Path, *, overwrite: bool, r
         check_can_create(out, overwrite=overwrite)
     note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
     with continued_by(out):
-        return train_model(data, settings, out, overwrite=overwrite, resume=resume, baseline=baseline)
+        run = train_model(data, settings, out, overwrite=overwrite, resume=resume, baseline=baseline)
+        if "horizons" not in run.summary:
+            measure_horizons(run, settings.training.device)
+    return run
 
 
 def _report(run: "Run") -> None:

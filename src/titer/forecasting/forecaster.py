@@ -23,6 +23,7 @@ from titer.forecasting.what_if import WhatIf, compare
 from titer.graph.history import History
 from titer.models.base import Model
 from titer.runs.events import event_model_of
+from titer.runs.horizons import horizons_of
 from titer.runs.run import Run
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Forecaster:
         self._store: FactStore | None = None
         self._live: LiveHistory | None = None
         history = History(dataset.facts, dataset.vocabulary).to(model.device)
-        self._predictor = Predictor.create(model, dataset.axis, history, dataset)
+        horizons = horizons_of(run.summary) if run is not None and run.is_finished else ()
+        self._predictor = Predictor.create(model, dataset.axis, history, dataset, horizons)
         self.refresh()
 
     @classmethod

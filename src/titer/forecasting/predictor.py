@@ -22,6 +22,7 @@ from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
 from titer.models.evidence import Edge
+from titer.runs.horizons import Horizon
 
 
 class EncodedQuestion(NamedTuple):
@@ -55,19 +56,27 @@ class Predictor:
     relations: NameIndex
     entities: NameIndex
     rows: ImportedRows
+    horizons: tuple[Horizon, ...] = ()
 
     @classmethod
-    def create(cls, model: Model, axis: TimeAxis, history: History, dataset: Dataset | None = None) -> "Predictor":
+    def create(
+        cls,
+        model: Model,
+        axis: TimeAxis,
+        history: History,
+        dataset: Dataset | None = None,
+        horizons: tuple[Horizon, ...] = (),
+    ) -> "Predictor":
         """Index the names of a history; a dataset says which facts last, and has their attributes."""
         vocabulary = history.vocabulary
         relations, entities = NameIndex(vocabulary.relations, "relation"), NameIndex(vocabulary.entities, "entity")
-        return cls(model, axis, history, relations, entities, ImportedRows(dataset))
+        return cls(model, axis, history, relations, entities, ImportedRows(dataset), horizons)
 
     def on(self, history: History) -> "Predictor":
         """Return the same model with another history, which may have more entities."""
         names = history.vocabulary.entities
         entities = self.entities if names is self.entities.names else NameIndex(names, "entity")
-        return Predictor(self.model, self.axis, history, self.relations, entities, self.rows)
+        return Predictor(self.model, self.axis, history, self.relations, entities, self.rows, self.horizons)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -161,9 +170,12 @@ class Predictor:
             horizon=horizon(time, self.history, self.axis),
             answers=answers,
             no_history=not past.entity,
-            caution=cautions(name, relation_name, time, self.history, self.axis, **past._asdict()) if answers else "",
+            caution=self._caution(name, relation_name, time, past) if answers else "",
             meaning=meaning(" — ".join(parts), time, self.axis) if answers else "",
         )
+
+    def _caution(self, name: str, relation: str, time: int, past: "_EarlierFacts") -> str:
+        return cautions(name, relation, time, self.history, self.axis, self.horizons, **past._asdict())
 
     def _seen(self, queries: Queries) -> tuple[torch.Tensor, torch.Tensor]:
         """Return which queries have an earlier fact with their entity and relation, and with their relation at all."""

@@ -67,8 +67,8 @@ def refit(
         save_weights(model, new.path / MODEL)
     chosen = {"run": run.path.resolve().name, "epochs": config.training.epochs, "evaluations": _metrics(run)}
     seconds = {"seconds": round(time.perf_counter() - started, 3)}
-    temperature = run.summary.get("temperature", 1.0)
-    new.finish({**seconds, **peak_memory(device), "temperature": temperature, "refit_of": chosen})
+    kept = {key: value for key, value in run.summary.items() if key in ("temperature", "horizons")}
+    new.finish({**seconds, **peak_memory(device), **kept, "refit_of": chosen})
     new.write_card()
     return new
 

@@ -7,6 +7,7 @@ from titer.forecasting.terms import Term, term_words
 from titer.forecasting.wording.sentences import sentence
 from titer.graph.history import History
 from titer.models.evidence import Edge
+from titer.runs.horizons import Horizon, overconfidence
 
 
 def past_fact(
@@ -71,7 +72,16 @@ def meaning(question: str, asked: int, axis: TimeAxis) -> str:
 
 
 def cautions(
-    name: str, relation: str, asked: int, history: History, axis: TimeAxis, *, entity: bool, pair: bool, seen: bool
+    name: str,
+    relation: str,
+    asked: int,
+    history: History,
+    axis: TimeAxis,
+    horizons: tuple[Horizon, ...] = (),
+    *,
+    entity: bool,
+    pair: bool,
+    seen: bool,
 ) -> str:
     """Say what makes the answers to a question less reliable; nothing if all is well.
 
@@ -81,6 +91,7 @@ def cautions(
         asked: The time step of the question.
         history: The known facts.
         axis: The calendar of the time steps.
+        horizons: How reliable answers were by horizon, if that was measured.
         entity: Whether the entity has an earlier fact.
         pair: Whether it has an earlier fact with the relation, in the direction of the question.
         seen: Whether any earlier fact has the relation.
@@ -96,6 +107,11 @@ def cautions(
     if asked - last > max(1.0, FAR * (last - history.first_time)):
         ahead, first = axis.duration(asked - last), axis.duration(1)
         found.append(f"{ahead} ahead is far after the data; probabilities were calibrated for {first} ahead")
+    if (far := overconfidence(horizons, asked - last)) is not None:
+        found.append(
+            f"in validation, top answers {axis.duration(far.first)} ahead or more were right in "
+            f"{100 * far.right:.0f} of 100 cases, with a mean probability of {far.probability:.0%}"
+        )
     return "; ".join(found)
 
 
