@@ -44,10 +44,12 @@ def test_a_user_model_learns_with_only_the_base_class(tiny_run: Run, world_data:
 
 
 def test_a_run_directory_holds_the_documented_files(tiny_run: Run):
-    names = {path.name for path in tiny_run.path.iterdir() if not path.name.startswith(("checkpoint-", "tensorboard"))}
+    numbered = ("checkpoint-", "ranks-", "tensorboard")
+    names = {path.name for path in tiny_run.path.iterdir() if not path.name.startswith(numbered)}
     expected = {"config.toml", "model.safetensors", "dataset", "metrics.json", "training.jsonl", "training.json"}
     assert names == expected | {"README.md"}
     assert len(list(tiny_run.path.glob("checkpoint-*.safetensors"))) == 2
+    assert len(list(tiny_run.path.glob("ranks-*.npy"))) == 1
     settings = tomllib.loads((tiny_run.path / "config.toml").read_text())
     assert settings["model"]["name"] == "tiny"
     assert settings["training"]["epochs"] == 3
