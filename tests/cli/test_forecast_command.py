@@ -126,3 +126,38 @@ def test_many_questions_need_no_more_memory_than_few(run: Path, tmp_path: Path):
         return megabytes
 
     assert peak(10_000) < peak(1_000) + 50
+
+
+class TestOptionsOfQuestionFiles:
+    def test_columns_delimiter_and_date_format_can_be_given(self, run: Path, tmp_path: Path):
+        path, plain = tmp_path / "asked.txt", tmp_path / "plain.csv"
+        path.write_text("who;what;day\nCaldera;invite;01.07.2023\nAldoria;accuse;02.07.2023\n")
+        plain.write_text("subject,relation,time\nCaldera,invite,2023-07-01\nAldoria,accuse,2023-07-02\n")
+        options = ["--column", "subject=who", "--column", "relation=what", "--column", "time=day"]
+        options += ["--delimiter", ";", "--date-format", "%d.%m.%Y"]
+        given = titer("forecast", run, "--file", path, *options, "--json")
+        assert given == titer("forecast", run, "--file", plain, "--json")
+
+    def test_a_column_that_is_given_comes_before_one_of_the_same_name(self, run: Path, tmp_path: Path):
+        path = tmp_path / "asked.csv"
+        path.write_text("subject,actor,relation\nnobody,Caldera,invite\n")
+        shown = titer("forecast", run, "--file", path, "--column", "subject=actor", "--top", "1")
+        assert shown.startswith("Caldera — invite — ?")
+
+    def test_a_relation_can_be_the_same_for_all_questions(self, run: Path, tmp_path: Path):
+        path = tmp_path / "asked.csv"
+        path.write_text("subject\nCaldera\n")
+        shown = titer("forecast", run, "--file", path, "--constant", "relation=invite", "--top", "1")
+        assert shown.startswith("Caldera — invite — ?")
+
+    def test_a_file_without_a_header_row(self, run: Path, tmp_path: Path):
+        path = tmp_path / "asked.csv"
+        path.write_text("Caldera,invite\n")
+        shown = titer("forecast", run, "--file", path, "--names", "subject,relation", "--top", "1")
+        assert shown.startswith("Caldera — invite — ?")
+
+    def test_a_missing_column_and_a_part_that_questions_do_not_have_are_errors(self, run: Path, questions: Path):
+        with pytest.raises(TiterError, match="there is no column 'whom'; the file has subject, relation"):
+            titer("forecast", run, "--file", questions, "--column", "object=whom")
+        with pytest.raises(TiterError, match="a question has no 'weight'"):
+            titer("forecast", run, "--file", questions, "--column", "weight=subject")

@@ -138,9 +138,9 @@ def test_without_an_option_the_dataset_is_named_like_the_file(tmp_path: Path, mo
     assert open_dataset(tmp_path / "data" / "visits").name == "visits"
 
 
-def test_a_url_is_an_error_that_says_what_to_do(tmp_path: Path):
-    result = invoke("data", "import", "https://example.com/events.csv", "--out", tmp_path / "out")
-    assert "download it first" in str(result.exception)
+def test_a_database_url_without_a_query_is_an_error_that_says_what_to_do(tmp_path: Path):
+    result = invoke("data", "import", "sqlite:///events.db", "--out", tmp_path / "out")
+    assert "a database is read with --query" in str(result.exception)
 
 
 def write_excel(path: Path, rows: list[tuple[object, ...]]) -> Path:

@@ -131,7 +131,7 @@ def test_an_entity_without_history_is_answered_by_its_relation_and_marked(
     assert not any(reason.facts for answer in found.answers for reason in answer.reasons)
     known = any_forecaster.ask("Aldoria", "hold talks with", at=at)
     assert not known.no_history
-    assert not known.caution
+    assert known.caution == "Aldoria has no fact with this relation before 5 Jan 2023"
 
 
 @pytest.mark.parametrize("name", ["random_walk", "titer"])

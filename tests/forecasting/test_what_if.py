@@ -158,6 +158,35 @@ def test_changes_without_effect_are_refused(forecaster: Forecaster):
         forecaster.what_if(ASKED, with_=["Caldera | teleport to | Drovia | 2023-06-28"])
 
 
+def test_all_such_facts_can_be_left_out_at_once(forecaster: Forecaster, world_data: Dataset):
+    names, axis = world_data.vocabulary, world_data.axis
+    subject, relation, object = (
+        names.entity_ids["Caldera"],
+        names.relation_ids["hold talks with"],
+        names.entity_ids["Drovia"],
+    )
+    such = [fact for fact in world_data.facts if fact[:3] == (subject, relation, object)]
+    assert len(such) > 2
+    each = [("Caldera", "hold talks with", "Drovia", axis.label(time)) for *_, time in such]
+    together = forecaster.what_if(ASKED, without=["caldera | hold talks | Drovia"])
+    assert together.moves == forecaster.what_if(ASKED, without=each).moves
+    assert together == forecaster.what_if(ASKED, without=[("Caldera", "hold talks with", "Drovia")])
+    (described,) = together.without
+    assert described.sentence.startswith(f"all {len(such)} such facts, the latest of which: Caldera held talks with")
+    assert described.line == KNOWN
+    # Only facts before the question are meant.
+    early = Question("Caldera", "hold talks with", None, axis.label(such[1][3]))
+    assert len(forecaster.what_if(early, without=["Caldera | hold talks with | Drovia"]).without) == 1
+    first = Question("Caldera", "hold talks with", None, axis.label(such[0][3]))
+    with pytest.raises(UnknownFactError, match=r"there is no fact Caldera \| hold talks with \| Drovia before"):
+        forecaster.what_if(first, without=["Caldera | hold talks with | Drovia"])
+
+
+def test_a_fact_to_add_needs_a_date(forecaster: Forecaster):
+    with pytest.raises(TiterError, match="a fact to add needs a date"):
+        forecaster.what_if(ASKED, with_=["Caldera | accuse | Drovia"])
+
+
 def test_the_known_history_does_not_change(forecaster: Forecaster):
     before, edges = forecaster.ask("Caldera", "hold talks with"), forecaster.history.num_edges
     forecaster.what_if(ASKED, without=[KNOWN], with_=["Caldera | accuse | Newland | 2022-12-01"])
@@ -178,7 +207,9 @@ def test_facts_can_be_written_with_bars_or_as_csv(text: str, parts: tuple[str, s
     assert (fact.subject, fact.relation, fact.object, fact.time) == parts
 
 
-@pytest.mark.parametrize("text", ["", "a | r | b", "a | r | ? | 2020-01-01", "a | | b | 2020", "a|b|c|d|e", "a\0,b"])
+@pytest.mark.parametrize(
+    "text", ["", "a | r", "a | r | ?", "a | r | ? | 2020-01-01", "a | | b | 2020", "a|b|c|d|e", "a\0,b"]
+)
 def test_an_incomplete_fact_is_refused(text: str):
     with pytest.raises(TiterError, match="SUBJECT"):
         FactInput.of(text)

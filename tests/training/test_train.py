@@ -51,6 +51,7 @@ def test_a_run_directory_holds_the_documented_files(tiny_run: Run):
     expected = {"config.toml", "model.safetensors", "dataset", "metrics.json", "training.jsonl", "training.json"}
     assert names == expected | {"README.md"}
     assert len(list(tiny_run.path.glob("checkpoint-*.safetensors"))) == 2
+    assert len(list(tiny_run.path.glob("ranks-*.npy"))) == 1
     settings = tomllib.loads((tiny_run.path / "config.toml").read_text())
     assert settings["model"]["name"] == "tiny"
     assert settings["training"]["epochs"] == 3

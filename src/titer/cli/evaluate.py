@@ -131,7 +131,7 @@ def evaluate(
         counted = baseline_of(opened, found) if baseline else None
     if not is_first():
         return
-    recorded = opened.record(found, changes, **({"baseline": counted.to_dict()} if counted is not None else {}))
+    recorded = opened.record(found, changes, baseline=counted.to_dict() if counted is not None else None)
     if out is not None:
         write_table(rank_table(found), out, overwrite=overwrite)
         note(f"{out}: ranks of {len(found.queries):,} queries")

@@ -9,13 +9,20 @@ import typer
 
 from titer.cli.interruption import note_state
 from titer.cli.options import (
+    ColumnOption,
+    ConstantOption,
+    DateFormatOption,
+    DelimiterOption,
     DeviceOption,
+    EncodingOption,
     JsonOption,
+    NamesOption,
     OverwriteOption,
     RawCsvOption,
     RunArgument,
     StoreOption,
     ThreadsOption,
+    table_options,
 )
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
@@ -30,7 +37,9 @@ EXAMPLES = (
     "titer forecast runs/first Caldera invite --explain",
     'titer forecast runs/first "?" invite "Nadia Torvald" --at 2023-07-01 --top 3',
     'titer forecast runs/first Caldera invite --without "Caldera | accuse | Drovia | 2023-06-28"',
+    'titer forecast runs/first Caldera invite --without "Caldera | accuse | Drovia"',
     "titer forecast runs/first --file questions.csv --out answers.parquet",
+    "titer forecast runs/first --file asked.csv --column subject=who --column relation=what --delimiter ';'",
 )
 
 
@@ -47,7 +56,9 @@ def forecast(
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="DATE", help="Time of the question, written as in the dataset (default: the next time step)."
+            metavar="DATE",
+            help="Time of the question, as in the dataset, or today, tomorrow, or +7d for 7 days after the last known "
+            "fact (default: the next time step).",
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of answers.")] = 10,
@@ -57,7 +68,10 @@ def forecast(
     ] = 3,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="FACT", help=f"Remove a fact from the history: {FACT} or a CSV row. Repeatable."),
+        typer.Option(
+            metavar="FACT",
+            help=f"Remove a fact from the history: {FACT} or a CSV row; without DATE, all such facts. Repeatable.",
+        ),
     ] = None,
     with_: Annotated[
         list[str] | None,
@@ -73,6 +87,12 @@ def forecast(
         Path | None,
         typer.Option(help="File for the answers to --file, one row per answer: .csv, .jsonl or .parquet."),
     ] = None,
+    column: ColumnOption = None,
+    constant: ConstantOption = None,
+    names: NamesOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    date_format: DateFormatOption = None,
     overwrite: OverwriteOption = False,
     raw_csv: RawCsvOption = False,
     store: StoreOption = None,
@@ -85,8 +105,9 @@ def forecast(
     Any unambiguous prefix of a name is accepted, in any case. Only facts before the time of the question are used, also
     for a question about the past. With --without and --with, the output shows how the ranks and probabilities change.
 
-    In a file of questions, ? or an empty field marks what is asked for. An invalid question does not stop the others:
-    its error is in the column "error" of the answers.
+    In a file of questions, ? or an empty field marks what is asked for. Its columns may be named as in the files of the
+    dataset, or given with --column. An invalid question does not stop the others: its error is in the column "error" of
+    the answers.
     """
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.question import Question
@@ -95,7 +116,10 @@ def forecast(
     if file is not None:
         if subject is not None or at is not None or without or with_:
             raise TiterError("--file cannot be combined with SUBJECT, --at, --without or --with")
-        _answer_file(run, store, device, file, out, top, explained, overwrite=overwrite, raw_csv=raw_csv, json=json)
+        options = table_options(column, names, delimiter, constant=constant, encoding=encoding, date_format=date_format)
+        _answer_file(
+            run, store, device, file, options, out, top, explained, overwrite=overwrite, raw_csv=raw_csv, json=json
+        )
         return
     if subject is None or relation is None:
         raise TiterError("give SUBJECT RELATION, or ? RELATION OBJECT, or --file QUESTIONS")
@@ -123,6 +147,7 @@ def _answer_file(
     store: str | None,
     device: str,
     file: Path,
+    options: "TableOptions",
     out: Path | None,
     top: int,
     explain: int,
@@ -139,7 +164,7 @@ def _answer_file(
     # Errors in the files are reported before the model is loaded.
     if out is not None:
         check_can_write(out, overwrite=overwrite)
-    questions, total = read_questions(file, _mapping(run)), count_rows(file)
+    questions, total = read_questions(file, _mapping(run), options), count_rows(file)
     note_state(run)
     forecaster = Forecaster.load(run, device, store)
     note_no_evidence(forecaster, explain)

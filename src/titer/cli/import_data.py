@@ -77,8 +77,8 @@ def import_data(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Tables of facts, folders, patterns or .zip archives of them, - for standard input, or one folder in "
-            "the benchmark format.",
+            help="Tables of facts, folders, patterns or .zip archives of them, http or https addresses, - for standard "
+            "input, or one folder in the benchmark format.",
         ),
     ],
     out: Annotated[

@@ -202,6 +202,7 @@ def _started(out: Path) -> "Run | None":
 
 
 def _train(data: "Dataset", settings: "Config", out: Path, options: _Options, *, baseline: bool) -> "Run":
+    from titer.runs.horizons import measure_horizons
     from titer.runs.train import train as train_model
 
     if is_first():
@@ -216,6 +217,8 @@ def _train(data: "Dataset", settings: "Config", out: Path, options: _Options, *,
             baseline=baseline,
             trackers=options.trackers,
         )
+        if is_first() and "horizons" not in run.summary:
+            measure_horizons(run, settings.training.device)
     if is_first():
         _report(run)
     return run

@@ -8,7 +8,7 @@ import torch
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.errors import TiterError, UnknownFactError
-from titer.forecasting.fact_input import AnyFact, FactInput
+from titer.forecasting.fact_input import FORMS, AnyFact, FactInput
 from titer.forecasting.names import simplified
 from titer.forecasting.predictor import Predictor
 from titer.graph.history import History
@@ -23,7 +23,7 @@ class Change:
 
     before: History
     after: History
-    without: tuple[Edge, ...]
+    without: tuple["Removed", ...]
     with_: tuple[Edge, ...]
     new_entities: tuple[str, ...]
 
@@ -34,13 +34,13 @@ class Change:
         Args:
             predictor: The history to change, and its names.
             time: The time step of the question; all facts must be before it.
-            without: Facts to remove. All must exist.
+            without: Facts to remove. All must exist. A fact without a time means all such facts before the question.
             with_: Facts to add. A fact that was removed may be added again.
         """
         removed = tuple(_existing(predictor, FactInput.of(fact), time) for fact in without)
-        # Facts that last are removed with their whole term.
-        terms = [edge for fact in removed for edge in predictor.rows.whole(fact, predictor.history, time)]
-        after = predictor.history.without(Facts.from_rows(list(terms)))
+        # A fact that was given twice is removed once.
+        edges = dict.fromkeys(edge for one in removed for edge in one.edges)
+        after = predictor.history.without(Facts.from_rows(list(edges)))
         new: list[str] = []
         added = tuple(_hypothetical(predictor, FactInput.of(fact), time, new) for fact in with_)
         for edge in added:
@@ -55,6 +55,15 @@ class Change:
             # A fact that is given twice is added once.
             after = after.including(Facts.from_rows(list(dict.fromkeys(added))), vocabulary)
         return cls(before, after, removed, added, tuple(new))
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Facts that are removed together: one, its whole term, or all with the same subject, relation and object."""
+
+    latest: Edge
+    edges: tuple[Edge, ...]
+    is_all: bool = False
 
 
 def contains(history: History, fact: Edge) -> bool:
@@ -82,22 +91,40 @@ def similar_facts(predictor: Predictor, wanted: Edge, before: int) -> list[str]:
     return list(dict.fromkeys(lines))[:MAX_SUGGESTIONS]
 
 
-def _existing(predictor: Predictor, given: FactInput, time: int) -> Edge:
-    """Return a fact to remove; raise an error with suggestions if it does not exist."""
+def _existing(predictor: Predictor, given: FactInput, time: int) -> Removed:
+    """Return facts to remove; raise an error with suggestions if there are none."""
     edge = Edge(
         predictor.entities.find(given.subject),
         predictor.relations.find(given.relation),
         predictor.entities.find(given.object),
-        predictor.axis.step(given.time),
+        time if given.time is None else predictor.axis.step(given.time),
     )
+    if given.time is None:
+        return _all_such(predictor, given, edge, time)
     if not contains(predictor.history, edge):
         raise UnknownFactError(f"there is no fact {given}", similar_facts(predictor, edge, time))
     _check_is_before(predictor, given, edge.time, time)
-    return edge
+    # A fact that lasts is removed with its whole term.
+    return Removed(edge, tuple(predictor.rows.whole(edge, predictor.history, time)))
+
+
+def _all_such(predictor: Predictor, given: FactInput, wanted: Edge, time: int) -> Removed:
+    """Return all facts with the same subject, relation and object before a time."""
+    history = predictor.history
+    subject, end = (torch.tensor([value], device=history.device) for value in (wanted.subject, time))
+    edges = history.all_before(subject, end)
+    times = edges.time[(edges.relation == wanted.relation) & (edges.object == wanted.object)]
+    found = tuple(wanted._replace(time=step) for step in torch.unique(times).tolist())
+    if not found:
+        message = f"there is no fact {given} before {predictor.axis.words(time)}"
+        raise UnknownFactError(message, similar_facts(predictor, wanted, time))
+    return Removed(found[-1], found, is_all=True)
 
 
 def _hypothetical(predictor: Predictor, given: FactInput, time: int, new: list[str]) -> Edge:
     """Return a fact to add; append the names of new entities to ``new``."""
+    if given.time is None:
+        raise TiterError(f"{given}: a fact to add needs a date; {FORMS}")
     step = predictor.axis.step(given.time)
     _check_is_before(predictor, given, step, time)
 

@@ -17,7 +17,8 @@ class FactInput:
     subject: str
     relation: str
     object: str
-    time: When
+    time: When | None = None
+    """When; None means all such facts, which only a what-if can leave out."""
 
     @classmethod
     def of(cls, fact: "AnyFact") -> "FactInput":
@@ -25,7 +26,7 @@ class FactInput:
 
         Args:
             fact: Text such as ``"Nigeria | Consult | Muhammadu Buhari | 2018-10-01"``, a tuple (subject, relation,
-                object, time), or a past fact of a reason.
+                object, time), or a past fact of a reason. Without a time, all such facts are meant.
 
         Returns:
             The fact in names; whether they exist is not checked.
@@ -38,26 +39,28 @@ class FactInput:
         if isinstance(fact, FactInput):
             return fact
         parts = _parts(fact) if isinstance(fact, str) else fact
-        if len(parts) != 4:
+        if len(parts) not in (3, 4):
             raise TiterError(f"{fact!r} is not a fact; {FORMS}")
         subject, relation, object = (str(part).strip() for part in parts[:3])
-        time = parts[3].strip() if isinstance(parts[3], str) else parts[3]
+        time = parts[3] if len(parts) == 4 else None
+        time = time.strip() if isinstance(time, str) else time
         if "" in (subject, relation, object, time) or "?" in (subject, relation, object):
             raise TiterError(f"{fact!r} is not a complete fact; {FORMS}")
         return cls(subject, relation, object, time)
 
     def __str__(self) -> str:
-        return f"{self.subject} | {self.relation} | {self.object} | {self.time}"
+        time = "" if self.time is None else f" | {self.time}"
+        return f"{self.subject} | {self.relation} | {self.object}{time}"
 
 
-AnyFact = str | PastFact | FactInput | tuple[str, str, str, When]
+AnyFact = str | PastFact | FactInput | tuple[str, str, str, When] | tuple[str, str, str]
 """A fact in any form that ``what_if`` accepts."""
 
 
 def _parts(text: str) -> list[str]:
     """Split a fact into its parts; names that contain ``|`` can be given as CSV."""
     parts = text.split("|")
-    if len(parts) == 4:
+    if len(parts) in (3, 4):
         return parts
     try:
         return next(csv.reader([text], skipinitialspace=True), [])

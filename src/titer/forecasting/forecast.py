@@ -158,7 +158,10 @@ class Forecast:
     no_history: bool = False
     """Whether the question's entity has no fact before the question's time."""
     caution: str = ""
-    """What that means for the answers, in words; empty otherwise."""
+    """What makes the answers less reliable, in words: no history, a pair or a relation that never occurred, or a time
+    far after the data. Empty if there is nothing."""
+    meaning: str = ""
+    """What the probabilities mean, in words."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 

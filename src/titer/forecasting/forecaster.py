@@ -27,6 +27,7 @@ from titer.graph.history import History
 from titer.graph.stored_history import history_of
 from titer.models.base import Model
 from titer.runs.events import event_model_of
+from titer.runs.horizons import horizons_of
 from titer.runs.run import Run
 from titer.training.layout import EVENTS
 
@@ -73,7 +74,8 @@ class Forecaster:
         self._store: FactStore | None = None
         self._live: LiveHistory | None = None
         history = history_of(dataset).to(model.device)
-        self._predictor = Predictor.create(model, dataset.axis, history, dataset)
+        horizons = horizons_of(run.summary) if run is not None and run.is_finished else ()
+        self._predictor = Predictor.create(model, dataset.axis, history, dataset, horizons)
         self.refresh()
 
     @classmethod
@@ -301,8 +303,9 @@ class Forecaster:
         """Answer a question with the known history, and with some facts left out of it or added to it.
 
         A fact is a tuple (subject, relation, object, time), a fact from a piece of evidence, or text such as
-        ``"Nigeria | Consult | Muhammadu Buhari | 2018-10-01"``. All facts must be before the question's time. The
-        fact store does not change.
+        ``"Nigeria | Consult | Muhammadu Buhari | 2018-10-01"``. All facts must be before the question's time. A fact
+        to leave out may have no time, as in ``"Nigeria | Consult | Muhammadu Buhari"``: all such facts are left out.
+        The fact store does not change.
 
         Args:
             question: The question.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 
 from titer.data.dataset import Dataset
+from titer.data.relative_time import step_of
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError, TiterError
@@ -16,11 +17,12 @@ from titer.forecasting.names import NameIndex
 from titer.forecasting.question import Question
 from titer.forecasting.scoring import Scored, score
 from titer.forecasting.terms import ImportedRows
-from titer.forecasting.wording.describe import horizon, no_history_caution, past_fact, relation_share
+from titer.forecasting.wording.describe import cautions, horizon, meaning, past_fact, relation_share
 from titer.graph.history import LAST_STEP, History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
 from titer.models.evidence import Edge
+from titer.runs.horizons import Horizon
 
 
 class EncodedQuestion(NamedTuple):
@@ -33,6 +35,17 @@ class EncodedQuestion(NamedTuple):
     time: int
 
 
+class _EarlierFacts(NamedTuple):
+    """Which facts there are before the time of a question."""
+
+    entity: bool
+    """Whether its entity has any."""
+    pair: bool
+    """Whether its entity has any with its relation, in its direction."""
+    seen: bool
+    """Whether its relation has any."""
+
+
 @dataclass(frozen=True)
 class Predictor:
     """A model, one history that does not change, and the names in it. Safe to use from several threads."""
@@ -43,19 +56,27 @@ class Predictor:
     relations: NameIndex
     entities: NameIndex
     rows: ImportedRows
+    horizons: tuple[Horizon, ...] = ()
 
     @classmethod
-    def create(cls, model: Model, axis: TimeAxis, history: History, dataset: Dataset | None = None) -> "Predictor":
+    def create(
+        cls,
+        model: Model,
+        axis: TimeAxis,
+        history: History,
+        dataset: Dataset | None = None,
+        horizons: tuple[Horizon, ...] = (),
+    ) -> "Predictor":
         """Index the names of a history; a dataset says which facts last, and has their attributes."""
         vocabulary = history.vocabulary
         relations, entities = NameIndex(vocabulary.relations, "relation"), NameIndex(vocabulary.entities, "entity")
-        return cls(model, axis, history, relations, entities, ImportedRows(dataset))
+        return cls(model, axis, history, relations, entities, ImportedRows(dataset), horizons)
 
     def on(self, history: History) -> "Predictor":
         """Return the same model with another history, which may have more entities."""
         names = history.vocabulary.entities
         entities = self.entities if names is self.entities.names else NameIndex(names, "entity")
-        return Predictor(self.model, self.axis, history, self.relations, entities, self.rows)
+        return Predictor(self.model, self.axis, history, self.relations, entities, self.rows, self.horizons)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -69,7 +90,9 @@ class Predictor:
 
     def time_of(self, question: Question) -> int:
         """Return the time step of a question."""
-        time = self.axis.step(question.at) if question.at is not None else self.last_time + 1
+        time = self.last_time + 1
+        if question.at is not None:
+            time = step_of(question.at, self.axis, self.last_time)
         if time - self.history.first_time > LAST_STEP:
             raise DataError(f"{question.at} is too far ahead: more than {LAST_STEP:,} steps after the first fact")
         return time
@@ -100,6 +123,7 @@ class Predictor:
         best = scored.best(top)
         scores, probabilities = (values.tolist() for values in scored.at(best))
         queries, has_past = scored.queries, scored.has_past.tolist()
+        pair_seen, relation_seen = (seen.tolist() for seen in self._seen(queries))
         columns = (column.tolist() for column in (queries.subject, queries.relation, queries.time))
         questions = [EncodedQuestion(*values) for values in zip(*columns, strict=True)]
         results = []
@@ -111,7 +135,8 @@ class Predictor:
                 reasons = self._reasons(scored, row, entity, explain) if explain else ()
                 name, probability = self.vocabulary.entities[entity], probabilities[row][rank - 1]
                 answers.append(Answer(rank, name, value, probability, reasons))
-            results.append(self._forecast(questions[row], tuple(answers), no_history=not has_past[row]))
+            past = _EarlierFacts(has_past[row], pair_seen[row], relation_seen[row])
+            results.append(self._forecast(questions[row], tuple(answers), past))
         return results
 
     @torch.inference_mode()
@@ -130,22 +155,37 @@ class Predictor:
         term = self.rows.term_of(fact, self.history, asked)
         return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, self.rows.attributes(fact))
 
-    def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], *, no_history: bool) -> Forecast:
+    def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], past: "_EarlierFacts") -> Forecast:
         vocabulary, (subject, relation, time) = self.vocabulary, question
         asks_subject = bool(vocabulary.is_inverse(relation))
-        name = vocabulary.entities[subject]
+        name, relation_name = vocabulary.entities[subject], vocabulary.relations[vocabulary.undirected(relation)]
+        parts = ("?", relation_name, name) if asks_subject else (name, relation_name, "?")
         return Forecast(
             subject=None if asks_subject else name,
-            relation=vocabulary.relations[vocabulary.undirected(relation)],
+            relation=relation_name,
             object=name if asks_subject else None,
             time=self.axis.label(time),
             date=self.axis.words(time),
             ahead=time - self.last_time,
             horizon=horizon(time, self.history, self.axis),
             answers=answers,
-            no_history=no_history,
-            caution=no_history_caution(name, time, self.axis) if no_history and answers else "",
+            no_history=not past.entity,
+            caution=self._caution(name, relation_name, time, past) if answers else "",
+            meaning=meaning(" — ".join(parts), time, self.axis) if answers else "",
         )
+
+    def _caution(self, name: str, relation: str, time: int, past: "_EarlierFacts") -> str:
+        return cautions(name, relation, time, self.history, self.axis, self.horizons, **past._asdict())
+
+    def _seen(self, queries: Queries) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return which queries have an earlier fact with their entity and relation, and with their relation at all."""
+        edges = self.history.all_before(queries.subject, queries.time)
+        pair = torch.zeros(len(queries), dtype=torch.bool, device=edges.row.device)
+        pair[edges.row[edges.relation == queries.relation[edges.row]]] = True
+        relation = pair.clone()
+        if not bool(pair.all()):  # the index of relations is built only if it is needed
+            relation[~pair] = self.history.popularity.num_facts(queries[~pair]) > 0
+        return pair, relation
 
     def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
         query = scored.queries[row : row + 1]

@@ -1,6 +1,7 @@
 """Files of questions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,9 @@ COLUMNS = ("subject", "relation", "object", "time")
 BLOCK_BYTES = 1 << 20
 
 
-def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[Question | Unanswered]:
+def read_questions(
+    path: Path, mapping: TableOptions | None = None, options: TableOptions | None = None
+) -> Iterator[Question | Unanswered]:
     """Read questions from a CSV, JSON-lines, Parquet or Feather file.
 
     The file has a column ``relation``, a column ``subject`` or ``object`` or both, and optionally ``time``. What a
@@ -29,6 +32,7 @@ def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[
     Args:
         path: The file.
         mapping: How the dataset was imported: columns with those names and dates in that format are understood too.
+        options: How this file is written, where that is neither the standard form nor that of the dataset's files.
 
     Returns:
         An iterator over the questions in the order of the file. A row that cannot be read yields an ``Unanswered``.
@@ -37,6 +41,8 @@ def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[
         DataError: The file does not exist, has an unknown format, or lacks a column.
     """
     mapping = mapping or TableOptions()
+    if options is not None and options != TableOptions():
+        return _described(path, mapping, options)
     source = open_source(path)
     try:
         columns = _columns(source, mapping)
@@ -48,6 +54,25 @@ def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[
     return _questions(source, columns, mapping)
 
 
+def _described(path: Path, mapping: TableOptions, options: TableOptions) -> Iterator[Question | Unanswered]:
+    """Read a file with given options; those that are not given are the ones of the dataset."""
+    constants = {part: value for part, value in mapping.constants.items() if part not in options.columns}
+    combined = replace(
+        mapping,
+        columns={**mapping.columns, **options.columns},
+        constants={**constants, **options.constants},
+        date_format=options.date_format or mapping.date_format,
+    )
+    source = open_source(path, names=options.names, delimiter=options.delimiter, encoding=options.encoding)
+    present = source.columns()
+    for part, column in options.columns.items():
+        if part not in COLUMNS:
+            raise DataError(f"a question has no {part!r}; columns can be given for {', '.join(COLUMNS)}")
+        if find_column(column, present) is None:
+            raise DataError(f"{path}: there is no column {column!r}; the file has {', '.join(present)}")
+    return _questions(source, _columns(source, combined, given=options.columns), combined)
+
+
 def count_rows(path: Path) -> int:
     """Return approximately how many questions a file has, for a progress bar."""
     if isinstance(open_source(path), ArrowFile) and path.suffix.lower() == ".parquet":
@@ -56,11 +81,11 @@ def count_rows(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
 
 
-def _columns(source: Source, mapping: TableOptions) -> dict[str, str]:
-    """Return the name of the column for each part of a question."""
+def _columns(source: Source, mapping: TableOptions, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the name of the column for each part of a question; given columns come before those named like it."""
     columns = source.columns()
     present = {name.casefold(): name for name in reversed(columns)}
-    found = {part: present[part] for part in COLUMNS if part in present}
+    found = {part: present[part] for part in COLUMNS if part in present and part not in (given or {})}
     for part in (part for part in COLUMNS if part not in found):
         if column := find_column(mapping.columns.get(part, part), columns):
             found[part] = column

@@ -1,9 +1,9 @@
 """A question asked of the known history and of a changed one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from titer.forecasting.changes import Change
+from titer.forecasting.changes import Change, Removed
 from titer.forecasting.forecast import RESPONSE, Forecast, PastFact
 from titer.forecasting.predictor import Predictor
 from titer.forecasting.question import Question
@@ -93,13 +93,21 @@ def compare(predictor: Predictor, question: Question, change: Change, top: int, 
     last = change.after.vocabulary.num_entities + 1
     moves.sort(key=lambda move: (move.rank_after or last, move.rank_before or last))
     return WhatIf(
-        without=tuple(sides[0].describe(edge, encoded.time) for edge in change.without),
+        without=tuple(_described(sides[0], removed, encoded.time) for removed in change.without),
         with_=tuple(sides[1].describe(edge, encoded.time) for edge in change.with_),
         new_entities=change.new_entities,
         moves=tuple(moves),
         before=before,
         after=after,
     )
+
+
+def _described(known: Predictor, removed: Removed, asked: int) -> PastFact:
+    """Return removed facts in words; all such facts by the latest of them."""
+    fact = known.describe(removed.latest, asked)
+    if not removed.is_all or len(removed.edges) == 1:
+        return fact
+    return replace(fact, sentence=f"all {len(removed.edges):,} such facts, the latest of which: {fact.sentence}")
 
 
 def _move(name: str, entity: int, before: Scored, after: Scored) -> Move:

@@ -9,6 +9,7 @@ from titer.drawing.charts import bar, line_chart, reliability
 from titer.drawing.elements import document, el, table
 from titer.evaluation.evaluate import Evaluation, evaluate
 from titer.evaluation.metrics import METRIC_HEADERS, metric_cells
+from titer.evaluation.plain_words import in_plain_words
 from titer.files import write_text
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.picture import timeline_style
@@ -16,6 +17,7 @@ from titer.forecasting.predictor import Predictor
 from titer.graph.stored_history import history_of
 from titer.report.events import event_sections
 from titer.report.questions import best_and_worst
+from titer.runs.baseline import Baseline, baseline_of
 from titer.runs.run import Run
 from titer.toml import to_toml
 
@@ -37,13 +39,14 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
     history = history_of(dataset).to(model.device)
     predictor = Predictor.create(model, dataset.axis, history, dataset)
     found = evaluate(model, dataset, split)
+    baseline = baseline_of(run, found)
     title = f"{run.config.model_name} on {run.dataset.name}"
     page = document(
         title,
         el("style", files("titer.drawing").joinpath("style.css").read_text(encoding="utf-8") + timeline_style()),
         el("h1", title),
         el("p", f"Evaluated on the {split} split. Protocol: {found.protocol}.", class_="note"),
-        *_metrics(found),
+        *_metrics(found, baseline),
         *_calibration(found),
         *_breakdown(found),
         # Past forecasts are compared with facts of the test split, which a report on another split must not use.
@@ -57,9 +60,11 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
     write_text(out, page)
 
 
-def _metrics(found: Evaluation) -> list[Element]:
-    rows = [[label, *metric_cells(metrics)] for label, metrics in found.rows()]
-    return [el("h2", "Metrics"), table(["", *METRIC_HEADERS], rows)]
+def _metrics(found: Evaluation, baseline: Baseline | None) -> list[Element]:
+    labelled = found.rows() if baseline is None else baseline.rows(found)
+    words = in_plain_words(found.metrics().to_dict()) if baseline is None else baseline.words
+    rows = [[label, *metric_cells(metrics)] for label, metrics in labelled]
+    return [el("p", words), el("h2", "Metrics"), table(["", *METRIC_HEADERS], rows)]
 
 
 def _calibration(found: Evaluation) -> list[Element]:

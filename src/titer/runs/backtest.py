@@ -19,7 +19,7 @@ RESULTS = "backtest.json"
 
 
 @dataclass(frozen=True)
-class Origin:
+class BacktestOrigin:
     """One training and test of a backtest.
 
     Attributes:
@@ -36,7 +36,7 @@ class Origin:
         return self.dataset.axis.label(self.start)
 
 
-def rolling_origins(dataset: Dataset, every: int, count: int, valid: int | None = None) -> list[Origin]:
+def rolling_origins(dataset: Dataset, every: int, count: int, valid: int | None = None) -> list[BacktestOrigin]:
     """Return datasets that end at later and later times.
 
     The test windows follow each other without a gap and end with the last fact. Before each of them lies a validation
@@ -64,13 +64,13 @@ def rolling_origins(dataset: Dataset, every: int, count: int, valid: int | None 
         parts = facts[:first_valid], facts[first_valid:first_test], facts[first_test:stop]
         if all(len(part) for part in parts):
             cut = replace(dataset, train=parts[0], valid=parts[1], test=parts[2], attributes=None)
-            origins.append(Origin(start, cut))
+            origins.append(BacktestOrigin(start, cut))
     if not origins:
         raise TiterError(f"no window of {every} time steps has facts before it to train and validate on")
     return origins
 
 
-def run_origin(origin: Origin, config: Config, folder: Path, *, overwrite: bool = False) -> dict[str, Any]:
+def run_origin(origin: BacktestOrigin, config: Config, folder: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Train and test one origin into its own run directory; what an earlier call finished is not repeated.
 
     Args:
@@ -109,4 +109,4 @@ def write_results(rows: list[dict[str, Any]], dataset: Dataset, config: Config, 
 def _test(run: Run, device: str) -> dict[str, Any]:
     found = evaluate(run.load_model(device), run.dataset, "test")
     counted = baseline_of(run, found)
-    return run.record(found, [], **({"baseline": counted.to_dict()} if counted is not None else {}))
+    return run.record(found, baseline=counted.to_dict() if counted is not None else None)

@@ -40,5 +40,7 @@ def card(name: str, config: Config, dataset: Dataset, evaluations: list[dict[str
             numbers = " | ".join(f"{100 * found['metrics'][key]:.2f}" for key in keys)
             lines.append(f"| {found['split']} | {protocol} | {numbers} |")
         lines.append("")
+        words = [found["baseline"]["words"] for found in evaluations if found.get("baseline")]
+        lines += [words[-1], ""] if words else []
     lines += ["## Settings", "", "```toml", to_toml(config.to_dict()).rstrip(), "```", ""]
     return "\n".join(lines)

@@ -135,8 +135,10 @@ def differences_from_first(found: Sequence[Method]) -> list[PairedDifference | N
             differences.append(None)
             continue
         reference = first[method.key]
-        known = ranks is not None and reference is not None
-        differences.append(paired_difference(ranks, reference) if known else None)
+        if ranks is None or reference is None:
+            differences.append(None)
+        else:
+            differences.append(paired_difference(ranks, reference))
     return differences
 
 

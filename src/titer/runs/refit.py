@@ -71,8 +71,8 @@ def _refit(session: TrainingSession, run: Run, known: Dataset, everything: Datas
         "evaluations": _metrics(run),
     }
     seconds = round(time.perf_counter() - started, 3)
-    temperature = run.summary.get("temperature", 1.0)
-    session.finish({"seconds": seconds, "temperature": temperature, "refit_of": chosen}, {})
+    kept = {"temperature": 1.0} | {key: run.summary[key] for key in ("temperature", "horizons") if key in run.summary}
+    session.finish({"seconds": seconds, **kept, "refit_of": chosen}, {})
 
 
 def refit_config(run: Run) -> Config:

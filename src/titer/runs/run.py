@@ -197,7 +197,9 @@ class Run:
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
 
-    def record(self, evaluation: Evaluation, changes: list[str] | None = None, **more: Any) -> dict[str, Any]:
+    def record(
+        self, evaluation: Evaluation, changes: list[str] | None = None, baseline: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Write an evaluation to ``metrics.json``; it replaces an earlier one of the same split, protocol and changes.
 
         The ranks of its queries are kept in a file of their own, with which ``titer compare`` compares runs query by
@@ -206,7 +208,7 @@ class Run:
         Args:
             evaluation: An evaluation of this run's model.
             changes: The settings that were changed for it, as for ``load_model``.
-            **more: Further entries of the record, such as the baseline.
+            baseline: What the baseline reaches on the same queries, if that was measured.
 
         Returns:
             The record as it was written.
@@ -214,7 +216,8 @@ class Run:
         changes = changes or []
         config = with_evaluation_settings(self.config, changes)
         changed = {"changed": changed_settings(changes)} if changes else {}
-        new = {**evaluation.to_dict(), **changed, **more, "config": config.to_dict(), "titer": __version__}
+        beside = {"baseline": baseline} if baseline is not None else {}
+        new = {**evaluation.to_dict(), **changed, **beside, "config": config.to_dict(), "titer": __version__}
         save_ranks(self.ranks_path(new), evaluation.ranks_under())
         same = ("split", "protocol", "changed")
         kept = [old for old in self.evaluations if any(old.get(key) != new.get(key) for key in same)]

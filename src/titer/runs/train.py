@@ -77,7 +77,7 @@ def _train(session: TrainingSession, dataset: Dataset, config: Config, *, baseli
         found = evaluate_task(model, validation)
         counted = baseline_of(run, found) if baseline else None
         if session.tracking is not None:
-            run.record(found, [], **({"baseline": counted.to_dict()} if counted is not None else {}))
+            run.record(found, baseline=counted.to_dict() if counted is not None else None)
         results["valid_mrr"] = found.metrics().mrr
     times = {"prepare_seconds": round(prepared, 3), "seconds": round(trained, 3)}
     session.finish({**times, "temperature": model.temperature}, results)

@@ -1,4 +1,4 @@
-"""The files that an import reads: named files, folders, patterns, archives and standard input."""
+"""The files that an import reads: named files, folders, patterns, archives, web addresses and standard input."""
 
 import shutil
 import sys
@@ -10,6 +10,7 @@ from glob import has_magic
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from titer.data.readers.remote import download, file_name, is_web_address
 from titer.data.readers.sources import ARROW, EXCEL, JSON, TEXT, plain_suffix
 from titer.errors import DataError
 
@@ -24,6 +25,7 @@ _MAGIC = (
     (b"BZh", ".csv.bz2"),
     (b"\x28\xb5\x2f\xfd", ".csv.zst"),
     (b"{", ".jsonl"),
+    (b"[", ".json"),
 )
 
 
@@ -40,8 +42,8 @@ def open_inputs(paths: Sequence[str | Path], query: str | None = None) -> Genera
     """Yield the files to read. What is not a file is copied to temporary files, not into memory.
 
     Args:
-        paths: Files, folders, patterns such as ``data/*.csv``, ``.zip`` archives, or ``-`` for standard input; with a
-            query, the URLs of databases.
+        paths: Files, folders, patterns such as ``data/*.csv``, ``.zip`` archives, ``http`` and ``https`` addresses, or
+            ``-`` for standard input; with a query, the URLs of databases.
         query: An SQL query whose result is read.
 
     Raises:
@@ -60,11 +62,10 @@ def open_inputs(paths: Sequence[str | Path], query: str | None = None) -> Genera
 def _locate(path: str, desk: Path) -> list[InputFile]:
     if path == STANDARD_INPUT:
         return [_read_standard_input(desk)]
-    if "://" in path or path.startswith(("http:/", "https:/")):
-        raise DataError(
-            f"{path} is not a file; download it first, or pipe it: curl -L URL | titer data import - --out DIR\n"
-            "(a database is read with --query)"
-        )
+    if is_web_address(path):
+        return [_download(path, desk)]
+    if "://" in path:
+        raise DataError(f"{path} is not a file, and not an http or https address; a database is read with --query")
     if Path(path).is_dir():
         found = [file for file in sorted(Path(path).rglob("*")) if _is_readable(file)]
         if not found:
@@ -121,6 +122,22 @@ def _read_standard_input(desk: Path) -> InputFile:
     copy = desk / "standard-input"
     with copy.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
+    return InputFile(_with_suffix(copy), "standard input")
+
+
+def _download(address: str, desk: Path) -> InputFile:
+    """Copy a file from the web; its suffix is that of the address, or says what it contains."""
+    name = file_name(address)
+    known = plain_suffix(Path(name)) in READABLE
+    # A name from the web is not trusted: only its ending is used.
+    ending = "".join(PurePosixPath(name).suffixes[-2:]) if known else ""
+    target = desk / f"download{len(list(desk.iterdir()))}{ending}"
+    download(address, target)
+    return InputFile(target if known else _with_suffix(target), address)
+
+
+def _with_suffix(copy: Path) -> Path:
+    """Rename a file so that its suffix says what it contains, and return its new path."""
     with copy.open("rb") as file:
         start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
     suffix = next((suffix for magic, suffix in _MAGIC if start.startswith(magic)), ".csv")
@@ -129,10 +146,12 @@ def _read_standard_input(desk: Path) -> InputFile:
             suffix = ".xlsx" if "xl/workbook.xml" in archive.namelist() else ".zip"
     target = copy.with_name(f"{copy.name}{suffix}")
     copy.rename(target)
-    return InputFile(target, "standard input")
+    return target
 
 
 def default_name(paths: Sequence[str | Path]) -> str:
     """Return the name of a dataset that is made from files: that of the first one, without its suffixes."""
     first = str(paths[0])
+    if is_web_address(first):
+        first = file_name(first)
     return "facts" if first == STANDARD_INPUT else Path(first).name.partition(".")[0] or "facts"

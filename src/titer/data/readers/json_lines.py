@@ -1,4 +1,4 @@
-"""Readers of JSON objects: one per line of a file, or a list in memory."""
+"""Readers of JSON objects: one per line of a file, a list in a file, or a list in memory."""
 
 import codecs
 import io
@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from titer.data.readers.base import Batch, Source, encode
+from titer.data.readers.json_array import array_items
 from titer.data.readers.rejections import Problem, Rejections
 from titer.errors import DataError
 
 BATCH_ROWS = 50_000
 MAX_LINE = 1 << 24
-MAX_ARRAY = 1 << 30
 ROWS_FOR_COLUMNS = 1000
 
 
@@ -60,7 +60,7 @@ class JsonLines(Source):
         with pa.input_stream(str(self.path), compression="detect") as stream:
             lines = io.BufferedReader(stream)
             if lines.peek(1024).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
-                yield from self._read_array(lines.read(MAX_ARRAY + 1))
+                yield from self._read_array(lines)
                 return
             for number in count(1):
                 line = lines.readline(MAX_LINE + 1)
@@ -71,21 +71,15 @@ class JsonLines(Source):
                 text = line.decode("utf-8", "replace").strip()
                 yield JsonRow(number, text, *(_parse_object(line) if line.strip() else (None, "")))
 
-    def _read_array(self, text: bytes) -> Iterator[JsonRow]:
-        """Read one list of objects, which is completely in memory."""
-        if len(text) > MAX_ARRAY:
-            raise DataError(
-                f"{self.name}: a JSON list may have at most {MAX_ARRAY:,} bytes; write one object per line instead"
-            )
+    def _read_array(self, stream: io.BufferedReader) -> Iterator[JsonRow]:
+        """Read the objects of one list, of which only a part is in memory."""
         try:
-            values = json.loads(text.decode("utf-8-sig"))
+            for number, value in enumerate(array_items(stream), start=1):
+                is_object = isinstance(value, dict)
+                text = json.dumps(value, ensure_ascii=False)
+                yield JsonRow(number, text, value if is_object else None, "" if is_object else "not a JSON object")
         except (ValueError, RecursionError) as error:
             raise DataError(f"{self.name}: not JSON: {error}") from error
-        for number, value in enumerate(values, start=1):
-            if isinstance(value, dict):
-                yield JsonRow(number, json.dumps(value, ensure_ascii=False), value)
-            else:
-                yield JsonRow(number, json.dumps(value, ensure_ascii=False), None, "not a JSON object")
 
     def _read_columns(self) -> list[str]:
         # Many rows, since unknown values are often left out of an object.

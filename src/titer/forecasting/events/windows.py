@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from titer.data.durations import duration_steps
+from titer.data.relative_time import step_of
 from titer.data.time_axis import TimeAxis
 from titer.errors import TiterError
 from titer.events.index import MAX_AHEAD
@@ -49,7 +50,7 @@ class Window:
             DataError: The date is invalid.
         """
         next_step = predictor.last_time + 1
-        first = next_step if start is None else predictor.axis.step(start)
+        first = next_step if start is None else step_of(start, predictor.axis, predictor.last_time)
         if first - predictor.history.first_time + MAX_AHEAD > LAST_STEP:
             raise TiterError(f"{start} is too far ahead")
         return cls(min(first, next_step), first, num_steps(within, predictor.axis))

@@ -7,6 +7,7 @@ from titer.forecasting.terms import Term, term_words
 from titer.forecasting.wording.sentences import sentence
 from titer.graph.history import History
 from titer.models.evidence import Edge
+from titer.runs.horizons import Horizon, overconfidence
 
 
 def past_fact(
@@ -59,9 +60,59 @@ def horizon(asked: int, history: History, axis: TimeAxis) -> str:
     return f"within the data, which ends {axis.when(last)}; only facts before the question's time are used"
 
 
-def no_history_caution(name: str, asked: int, axis: TimeAxis) -> str:
-    """Say that the entity of a question has no fact before the question's time."""
-    return f"{name} has no fact before {axis.words(asked)}, so no fact about it supports these answers"
+FAR = 0.1
+"""A question is far after the data if it is further ahead than this share of the time that the data covers."""
+
+
+def meaning(question: str, asked: int, axis: TimeAxis) -> str:
+    """Say what the probabilities of a question's answers mean."""
+    return (
+        f"Probabilities: if {question} happens {axis.when(asked)}, how likely each answer is; not whether it happens."
+    )
+
+
+def cautions(
+    name: str,
+    relation: str,
+    asked: int,
+    history: History,
+    axis: TimeAxis,
+    horizons: tuple[Horizon, ...] = (),
+    *,
+    entity: bool,
+    pair: bool,
+    seen: bool,
+) -> str:
+    """Say what makes the answers to a question less reliable; nothing if all is well.
+
+    Args:
+        name: The entity that the question names.
+        relation: The relation of the question.
+        asked: The time step of the question.
+        history: The known facts.
+        axis: The calendar of the time steps.
+        horizons: How reliable answers were by horizon, if that was measured.
+        entity: Whether the entity has an earlier fact.
+        pair: Whether it has an earlier fact with the relation, in the direction of the question.
+        seen: Whether any earlier fact has the relation.
+    """
+    found = []
+    date, last = axis.words(asked), history.last_time or 0
+    if not entity:
+        found.append(f"{name} has no fact before {date}, so no fact about it supports these answers")
+    if not seen:
+        found.append(f"no fact before {date} has the relation {relation}")
+    elif entity and not pair:
+        found.append(f"{name} has no fact with this relation before {date}")
+    if asked - last > max(1.0, FAR * (last - history.first_time)):
+        ahead, first = axis.duration(asked - last), axis.duration(1)
+        found.append(f"{ahead} ahead is far after the data; probabilities were calibrated for {first} ahead")
+    if (far := overconfidence(horizons, asked - last)) is not None:
+        found.append(
+            f"in validation, top answers {axis.duration(far.first)} ahead or more were right in "
+            f"{100 * far.right:.0f} of 100 cases, with a mean probability of {far.probability:.0%}"
+        )
+    return "; ".join(found)
 
 
 def relation_share(share: float, num_facts: int) -> str:

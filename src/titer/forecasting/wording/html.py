@@ -48,6 +48,7 @@ def _page(forecast: Forecast, *parts: Element) -> str:
     style = files("titer.drawing").joinpath("notebook.css").read_text(encoding="utf-8")
     notes = [note for note in (forecast.horizon, forecast.caution) if note]
     heading = [el("h4", forecast.question), *(el("p", f"{note[0].upper()}{note[1:]}.") for note in notes)]
+    heading += [el("p", forecast.meaning)] if forecast.meaning else []
     page = el("div", el("style", style), *heading, *parts, class_="titer-result")
     return tostring(page, encoding="unicode", method="html")
 

@@ -34,9 +34,10 @@ def _indented(reasons: tuple[Reason, ...]) -> list[str]:
 
 
 def heading(forecast: Forecast) -> list[str]:
-    """Return the question, its horizon, and a caution if there is one."""
-    cautions = [f"({forecast.caution})"] if forecast.caution else []
-    return [forecast.question, f"({forecast.horizon})", *cautions, ""]
+    """Return the question, its horizon, what its probabilities mean, and a caution if there is one."""
+    notes = [f"({forecast.caution})"] if forecast.caution else []
+    notes += [forecast.meaning] if forecast.meaning else []
+    return [forecast.question, f"({forecast.horizon})", *notes, ""]
 
 
 def what_if_as_text(result: WhatIf) -> str:
