@@ -64,7 +64,10 @@ class FactStore:
         with self._guard():
             if self._file is not None and not self._file.exists():
                 create_sqlite(self._file, self._fill)
-            self._inode = self._file.stat().st_ino if self._file is not None else None
+            found = self._file.stat() if self._file is not None else None
+        self._inode = found.st_ino if found is not None else None
+        if found is not None and found.st_size == 0:
+            self._refuse(set())
         self._read_only = self._file is not None and not _is_writable(self._file)
         self._engine = connect(self._url, read_only=self._read_only)
         weakref.finalize(self, self._engine.dispose)  # in case it is never closed
