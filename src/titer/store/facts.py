@@ -389,9 +389,8 @@ class FactStore:
         if not self._has_journal:
             return []
         with self._guard(), self._engine.connect() as connection:
-            return [
-                dict(row._mapping) for row in connection.execute(select(schema.changes).order_by(schema.changes.c.id))
-            ]
+            rows = connection.execute(select(schema.changes).order_by(schema.changes.c.id))
+            return [dict(row) for row in rows.mappings()]
 
     def _num_removals(self, connection: Connection) -> int:
         if not self._has_journal:
