@@ -7,7 +7,7 @@ ORACLES := .venv/.oracles
 DEMO := build/demo
 RUNS := $(addprefix $(DEMO)/,random_walk recurrency titer path_mixture)
 
-.PHONY: help demo check format quick test coverage docs wheel container oracles clean
+.PHONY: help demo check format quick test campaigns coverage docs wheel container oracles clean
 
 help:
 	@echo "make demo       train on the built-in small world, compare models, forecast answers and events"
@@ -15,6 +15,7 @@ help:
 	@echo "make format     fix lint and formatting where ruff can"
 	@echo "make quick      run the fast tests, in under a minute"
 	@echo "make test       run every test (TITER_DATASETS=DIR adds the tests on the real benchmarks)"
+	@echo "make campaigns  kill commands and damage files at random for SECONDS (300) seconds"
 	@echo "make coverage   run every test and report the covered lines of src/titer"
 	@echo "make docs       build the documentation site in build/site; warnings are errors"
 	@echo "make wheel      build the wheel in dist/"
@@ -59,6 +60,13 @@ quick: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+SECONDS ?= 300
+SEED ?= 0
+campaigns: export OMP_NUM_THREADS ?= 1
+campaigns: $(INSTALLED)
+	$(BIN)/python tests/campaigns/kill_points.py --seconds $$(($(SECONDS) / 2))
+	$(BIN)/python tests/campaigns/damage.py --count 1000000 --seconds $$(($(SECONDS) / 2)) --seed $(SEED)
 
 coverage: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term-missing:skip-covered

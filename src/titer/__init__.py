@@ -83,10 +83,12 @@ if TYPE_CHECKING:
     from titer.runs.run import Run as Run
     from titer.store.adding import BadFactsError as BadFactsError
     from titer.store.adding import add_records as add_records
-    from titer.store.facts import Added as Added
     from titer.store.facts import FactStore as FactStore
-    from titer.store.facts import NamedFact as NamedFact
-    from titer.store.facts import StoredFact as StoredFact
+    from titer.store.named import Added as Added
+    from titer.store.named import NamedFact as NamedFact
+    from titer.store.named import Removed as Removed
+    from titer.store.named import StoredFact as StoredFact
+    from titer.store.named import StoreUpdate as StoreUpdate
     from titer.trackers.base import StopTraining as StopTraining
     from titer.trackers.base import TrackedTraining as TrackedTraining
     from titer.trackers.base import Tracker as Tracker
@@ -132,7 +134,8 @@ _PUBLIC = {
     "titer.forecasting.what_if": ["WhatIf", "Move"],
     "titer.forecasting.fact_input": ["FactInput"],
     "titer.forecasting.tables": ["to_table", "record_batches"],
-    "titer.store.facts": ["FactStore", "Added", "NamedFact", "StoredFact"],
+    "titer.store.facts": ["FactStore"],
+    "titer.store.named": ["Added", "Removed", "NamedFact", "StoredFact", "StoreUpdate"],
     "titer.store.adding": ["add_records", "BadFactsError"],
     "titer.data.readers.rejections": ["Problem"],
     "titer.models.base": ["Model", "StepResult"],

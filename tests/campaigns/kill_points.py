@@ -7,6 +7,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*CASES, []], metavar="NAME", help=", ".join(CASES))
     parser.add_argument("--point", type=int, help="try only the kill before this operation")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further kill after this time")
     options = parser.parse_args()
-    failed = False
+    failed, give_up = False, time.monotonic() + options.seconds
     for name in options.names or CASES:
-        tried, problems = try_case(name, options.point)
+        tried, problems = try_case(name, options.point, give_up)
         print(f"{name}: {tried} kills, {len(problems)} problems", flush=True)
         for point, problem in problems:
             print(f"  python tests/campaigns/kill_points.py {name} --point {point}: {problem}")
@@ -48,7 +50,7 @@ def main() -> None:
     sys.exit(failed)
 
 
-def try_case(name: str, point: int | None = None) -> tuple[int, list[tuple[int, str]]]:
+def try_case(name: str, point: int | None = None, give_up: float = float("inf")) -> tuple[int, list[tuple[int, str]]]:
     """Kill a command before one operation or before each; return the number of kills, and all problems."""
     # Imported once and used in forks only: a process with threads must not be forked.
     import titer.cli.import_data
@@ -63,9 +65,13 @@ def try_case(name: str, point: int | None = None) -> tuple[int, list[tuple[int, 
         shutil.copytree(start, root)
         total = num_operations(*case.killed(root), root=root)
         points = [point] if point is not None else range(1, total + 1)
+        num_tried = 0
         for one in points:
+            if time.monotonic() > give_up:
+                break
+            num_tried += 1
             problems += [(one, problem) for problem in _try_point(case, start, root, one)]
-    return len(points), problems
+    return num_tried, problems
 
 
 def _try_point(case: Case, start: Path, root: Path, point: int) -> list[str]:

@@ -76,13 +76,13 @@ def _temporary(target: Path, *, folder: bool) -> Generator[Path]:
     """Yield a temporary file or folder beside the target, locked so that other processes know it is in use."""
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(target.parent, target.name)
-    names = {"prefix": f".{target.name}.", "suffix": PART, "dir": target.parent}
+    prefix = f".{target.name}."
     while True:
         if folder:
-            temporary = Path(tempfile.mkdtemp(**names))
+            temporary = Path(tempfile.mkdtemp(PART, prefix, target.parent))
             descriptor = os.open(temporary, os.O_RDONLY)
         else:
-            descriptor, name = tempfile.mkstemp(**names)
+            descriptor, name = tempfile.mkstemp(PART, prefix, target.parent)
             temporary = Path(name)
         if try_lock(descriptor) and is_same(descriptor, temporary):
             break

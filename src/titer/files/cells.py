@@ -20,8 +20,13 @@ def spreadsheet_safe(cell: Any) -> Any:
     return cell
 
 
+def _has_formula(column: Any) -> bool:
+    options = pc.MatchSubstringOptions(r"\A[=+\-@\t\r]")
+    return any(pc.call_function("match_substring_regex", [column], options).to_pylist())
+
+
 def safe_column(column: Any) -> Any:
     """Return an Arrow column in which no text begins like a formula; others are returned as they are."""
-    if not pa.types.is_string(column.type) or not pc.any(pc.match_substring_regex(column, r"\A[=+\-@\t\r]")).as_py():
+    if not pa.types.is_string(column.type) or not _has_formula(column):
         return column
     return pa.array([spreadsheet_safe(value) for value in column.to_pylist()], column.type)

@@ -62,7 +62,7 @@ def connection_class(most: int, header_seconds: float) -> type[H11Protocol]:
         def data_received(self, data: bytes) -> None:
             if self.transport.is_closing():
                 return
-            before = self.cycle
+            before: Any = self.cycle  # None before the first request
             if before is None or before.response_complete:
                 self._wait()
                 if self._is_ambiguous(data):

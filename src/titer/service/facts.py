@@ -13,7 +13,7 @@ from titer.service.schemas import AddedFactOut, AddedFactsOut, AddedOut, FactsIn
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
 from titer.store.adding import add_records
-from titer.store.named import Removed, StoredFact
+from titer.store.named import Added, Removed, StoredFact
 
 Result = TypeVar("Result")
 MAX_LISTED = 10_000
@@ -37,8 +37,11 @@ def add_fact_routes(app: FastAPI, forecaster: Forecaster, settings: Settings, te
         if len(sent.facts) > settings.max_facts:
             raise ProblemError(422, "too_much", f"a request may have at most {settings.max_facts:,} facts")
         rows = [fact.model_dump() for fact in sent.facts]
-        accepted = {"backfill": sent.backfill, "allow_future": sent.allow_future}
-        added = await with_store(request, lambda: add_records(forecaster.fact_store, rows, **accepted))
+
+        def add() -> Added:
+            return add_records(forecaster.fact_store, rows, backfill=sent.backfill, allow_future=sent.allow_future)
+
+        added = await with_store(request, add)
         telemetry.facts.inc(added.num_added)
         return AddedOut(
             added=added.num_added,

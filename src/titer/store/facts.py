@@ -22,7 +22,7 @@ except ImportError:
 from titer.store import schema
 from titer.store.checks import KnownTimes, check_names, check_times
 from titer.store.database import WRITES, connect, create_sqlite, database_url, shown, without_secrets
-from titer.store.named import Added, NamedFact, RefusedFactsError, Removed, StoredFact, UnknownNumberError, Update
+from titer.store.named import Added, NamedFact, RefusedFactsError, Removed, StoredFact, StoreUpdate, UnknownNumberError
 
 __all__ = ["Added", "FactStore", "NamedFact", "RefusedFactsError", "Removed", "StoredFact", "UnknownNumberError"]
 
@@ -64,7 +64,10 @@ class FactStore:
         with self._guard():
             if self._file is not None and not self._file.exists():
                 create_sqlite(self._file, self._fill)
-            self._inode = self._file.stat().st_ino if self._file is not None else None
+            found = self._file.stat() if self._file is not None else None
+        self._inode = found.st_ino if found is not None else None
+        if found is not None and found.st_size == 0:
+            self._refuse(set())
         self._read_only = self._file is not None and not _is_writable(self._file)
         self._engine = connect(self._url, read_only=self._read_only)
         weakref.finalize(self, self._engine.dispose)  # in case it is never closed
@@ -195,6 +198,12 @@ class FactStore:
     def undo(self, *, note: str = "undo") -> Removed:
         """Remove the facts of the last addition of which any are left.
 
+        Args:
+            note: What the journal says about the removal.
+
+        Returns:
+            The removed facts.
+
         Raises:
             UnknownNumberError: No addition is left.
             StoreError: The database cannot be used.
@@ -303,12 +312,15 @@ class FactStore:
         with self._guard(), self._engine.connect() as connection:
             return connection.execute(select(func.count()).select_from(schema.facts)).scalar_one()
 
-    def update(self, last_sequence: int = 0, num_removals: int = 0) -> Update:
+    def update(self, last_sequence: int = 0, num_removals: int = 0) -> StoreUpdate:
         """Return what happened since the store was last read, checked for damage.
 
         Args:
             last_sequence: The number of the last fact that was read; 0 for none.
             num_removals: The number of removals at that time.
+
+        Returns:
+            The new facts, or all facts if any were removed meanwhile.
 
         Raises:
             StoreError: The database cannot be used, or facts are missing or were changed.
@@ -321,7 +333,7 @@ class FactStore:
             if removals != num_removals:
                 last_sequence = 0  # facts that were read may be gone
             elif last == last_sequence:
-                return Update([], last, removals)
+                return StoreUpdate([], last, removals)
             column = schema.facts.c.sequence
             found = list(connection.execute(select(schema.facts).where(column > last_sequence).order_by(column)))
             gone = self._num_removed(connection, last_sequence) if removals else 0
@@ -329,7 +341,7 @@ class FactStore:
         # Numbers are unique and at most the last one, so a missing fact shows in their count.
         if len(facts) + gone != last - last_sequence or (facts and facts[-1].sequence > last):
             raise StoreError(f"{self.name} is damaged: facts are missing from it")
-        return Update(facts, last, removals)
+        return StoreUpdate(facts, last, removals)
 
     def since(self, sequence: int) -> list[StoredFact]:
         """Return all facts that were added after a given one, in order, checked for damage.
@@ -377,9 +389,8 @@ class FactStore:
         if not self._has_journal:
             return []
         with self._guard(), self._engine.connect() as connection:
-            return [
-                dict(row._mapping) for row in connection.execute(select(schema.changes).order_by(schema.changes.c.id))
-            ]
+            rows = connection.execute(select(schema.changes).order_by(schema.changes.c.id))
+            return [dict(row) for row in rows.mappings()]
 
     def _num_removals(self, connection: Connection) -> int:
         if not self._has_journal:
@@ -432,7 +443,8 @@ class FactStore:
                 self._check_file()
             yield
         except (SQLAlchemyError, OSError) as error:
-            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            system = error.strerror if isinstance(error, OSError) else None
+            reason = str(getattr(error, "orig", None) or system or error).strip().splitlines()[0]
             reason = without_secrets(reason, self._url)
             raise StoreError(f"{self.name} cannot be used as a fact store: {reason}") from error
 

@@ -69,7 +69,7 @@ class Removed:
 
 
 @dataclass(frozen=True)
-class Update:
+class StoreUpdate:
     """What happened in a store since it was last read."""
 
     facts: list[StoredFact]

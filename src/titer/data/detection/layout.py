@@ -44,7 +44,10 @@ def detect_layout(
         encoding: The encoding, if it is known.
     """
     encoding = encoding or detect_encoding(head, foreign)
-    text = codecs.getincrementaldecoder(encoding)("replace").decode(head).removeprefix("\ufeff")
+    try:
+        text = codecs.getincrementaldecoder(encoding)("replace").decode(head).removeprefix("\ufeff")
+    except UnicodeError:  # UTF-16 without a mark of its byte order
+        text = head.decode("latin-1")
     # The last line may be cut off.
     lines = text.splitlines(keepends=True)
     text = "".join(lines[:-1] if len(lines) > 1 else lines)

@@ -1,0 +1,143 @@
+"""Real connections: half-sent, too many, ambiguous."""
+
+import asyncio
+import json
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from service.process import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("service processes")]
+HOLD = b"GET / HTTP/1.1\r\nX: "
+
+
+@pytest.fixture(scope="module")
+def service(recurrency_run: Path) -> Iterator[Service]:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limits[1]))
+    running = Service(recurrency_run, TITER_HEADER_SECONDS="3", TITER_BODY_SECONDS="2", TITER_MAX_BODY_BYTES="8000000")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, limits[1]), limits[1]))
+    yield running
+    running.stop()
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def connect(service: Service) -> socket.socket:
+    url = httpx2.URL(service.url)
+    return socket.create_connection((url.host, url.port), timeout=30)
+
+
+def answer(service: Service, request: bytes) -> bytes:
+    with connect(service) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        found = b""
+        while part := connection.recv(65536):
+            found += part
+        return found
+
+
+def test_half_sent_headers_do_not_stop_the_service(service: Service):
+    held = []
+    try:
+        for _ in range(1100):
+            held.append(connect(service))
+            held[-1].sendall(HOLD)
+        for _ in range(3):
+            with service.client() as client:
+                assert client.get("/healthz", timeout=5).status_code == 200
+    finally:
+        for connection in held:
+            connection.close()
+    assert len("".join(service.said)) < 10_000
+    assert "Traceback" not in "".join(service.said)
+
+
+def test_a_header_that_does_not_arrive_is_given_up(service: Service):
+    with connect(service) as first, connect(service) as second:
+        first.sendall(HOLD)
+        second.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        found = b""
+        while not found.endswith(b"}"):
+            found += second.recv(65536)
+        second.sendall(HOLD)  # the header of a second request on the same connection
+        started = time.monotonic()
+        for connection in (first, second):
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+        assert time.monotonic() - started < 15
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /v1/forecast HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /healthz HTTP/1.1\nHost: localhost\n\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: a\rb\r\n\r\n",
+    ],
+)
+def test_ambiguous_requests_are_refused_and_the_connection_is_closed(service: Service, head: bytes):
+    found = answer(service, head + b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 400")
+    assert found.count(b"HTTP/1.1") == 1
+
+
+def test_a_body_that_does_not_arrive_is_given_up(service: Service):
+    head = b"POST /v1/forecast HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with connect(service) as connection:
+        connection.sendall(head + b"Content-Length: 100\r\n\r\n{")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 408")
+
+
+def test_the_bytes_of_all_open_bodies_are_bounded(service: Service):
+    head = b"POST /v1/forecast HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    held = []
+    try:
+        statuses = []
+        for _ in range(4):  # 3 MB each, of 8 MB in all
+            held.append(connect(service))
+            held[-1].sendall(head + b"Content-Length: 3000001\r\n\r\n" + b" " * 3_000_000)
+        for connection in held:
+            statuses.append(connection.recv(65536)[9:12])
+        assert b"503" in statuses
+        assert set(statuses) <= {b"503", b"408"}
+    finally:
+        for connection in held:
+            connection.close()
+    with service.client() as client:
+        found = client.post("/v1/forecast", json={"subject": "Aldoria", "relation": "hold talks with"})
+        assert found.status_code == 200
+
+
+def test_a_refused_request_does_not_delay_others(service: Service):
+    keys = json.dumps({f"key{i}": i for i in range(180_000)})
+    names = json.dumps({"questions": [{"subject": f"nobody{i:0>800}", "relation": "x"} for i in range(256)]})
+
+    async def ask() -> tuple[list[int], float]:
+        slowest = 0.0
+        async with httpx2.AsyncClient(base_url=service.url, timeout=60) as client:
+            sent = [
+                asyncio.create_task(
+                    client.post("/v1/forecast", content=body, headers={"Content-Type": "application/json"})
+                )
+                for body in (keys, names, keys)
+            ]
+            while not all(task.done() for task in sent):
+                started = time.monotonic()
+                await client.get("/healthz")
+                slowest = max(slowest, time.monotonic() - started)
+                await asyncio.sleep(0.01)
+        return [task.result().status_code for task in sent], slowest
+
+    statuses, slowest = asyncio.run(ask())
+    assert statuses == [422, 200, 422]
+    assert slowest < 2  # 3 seconds for one such body before; far below on an idle machine
