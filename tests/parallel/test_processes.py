@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, str(TESTS / "parallel" / "worker.py"), str(path)]
     found = [
         subprocess.Popen(
-            command, env={**_environment(number, 2, str(path)), "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
+            command, env={**_environment(number, 2, path), "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
         )
         for number in range(2)
     ]
