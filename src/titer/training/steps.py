@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.base import Model
+from titer.models.base import Model, StepResult
 from titer.parallel.gradients import sum_gradients
 from titer.parallel.parts import part_of_batch
 from titer.parallel.processes import size, sum_over_processes
@@ -53,7 +53,10 @@ class Stepper:
 
     def _compute(self, rows: Tensor) -> None:
         part, share = part_of_batch(rows)
-        result = self.model.training_step(self.queries[part], self.answers[part], self.history)
+        self._optimise(self.model.training_step(self.queries[part], self.answers[part], self.history), share)
+
+    def _optimise(self, result: StepResult, share: float = 1.0) -> None:
+        """Update the weights by the gradient of the batch, of which this process has computed a share."""
         self.optimiser.zero_grad(set_to_none=True)
         (result.loss if share == 1 else share * result.loss).backward()
         sum_gradients(self.parameters)
@@ -123,10 +126,12 @@ def make_stepper(model: Model, queries: Queries, answers: Tensor, history: Histo
         config: The settings of the training.
 
     Returns:
-        A ``GraphedStepper`` on a GPU for one process if the model and the settings allow it, and a ``Stepper``
-        otherwise.
+        A ``GraphedStepper`` on a GPU if the model and the settings allow it, and a ``Stepper`` otherwise, or if there
+        are several processes.
     """
-    # Processes exchange gradients within a step, which a graph cannot record.
-    graphed = model.device.type == "cuda" and model.has_static_shapes and config.cuda_graph and size() == 1
+    if size() > 1:
+        # Processes exchange gradients within a step, which a graph cannot record.
+        return Stepper(model, queries, answers, history, config)
+    graphed = model.device.type == "cuda" and model.has_static_shapes and config.cuda_graph
     kind = GraphedStepper if graphed else Stepper
     return kind(model, queries, answers, history, config)
