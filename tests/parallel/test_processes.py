@@ -14,7 +14,7 @@ from parallel import jobs
 from titer.models.registry import model_class, model_names
 from titer.parallel.launch import _environment
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel"), pytest.mark.timeout(600)]
 
 TESTS = Path(__file__).parents[1]
 MAX_SECONDS = 240

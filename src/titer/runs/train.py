@@ -93,7 +93,8 @@ def _train(
         fit(model, dataset, config, run.path, validation=validation, tracking=tracking)
     elif is_first:
         save_weights(model, run.path / MODEL)
-    model.temperature = fit_temperature(model, dataset, seed=config.training.seed, validation=validation)
+    seed = config.training.seed
+    model.temperature = from_first(lambda: fit_temperature(model, dataset, seed=seed, validation=validation))
     trained = time.perf_counter() - started
     found = evaluate_task(model, validation) if validation is not None else None
     if not is_first:
