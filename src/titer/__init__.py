@@ -80,6 +80,9 @@ if TYPE_CHECKING:
     from titer.models.scores import DenseScores as DenseScores
     from titer.models.scores import ScoreBlock as ScoreBlock
     from titer.models.scores import Scores as Scores
+    from titer.models.search_space import Categorical as Categorical
+    from titer.models.search_space import FloatRange as FloatRange
+    from titer.models.search_space import IntRange as IntRange
     from titer.runs.run import Run as Run
     from titer.store.adding import BadFactsError as BadFactsError
     from titer.store.adding import add_records as add_records
@@ -140,6 +143,7 @@ _PUBLIC = {
     "titer.data.readers.rejections": ["Problem"],
     "titer.models.base": ["Model", "StepResult"],
     "titer.models.scores": ["Scores", "ScoreBlock", "DenseScores"],
+    "titer.models.search_space": ["Categorical", "IntRange", "FloatRange"],
     "titer.models.evidence": ["Evidence", "Edge"],
     "titer.models.registry": ["register"],
     "titer.graph.history": ["History", "Edges", "AllEdges"],

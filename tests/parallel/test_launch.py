@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from commands import titer_process
 from titer.runs.run import Run
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel"), pytest.mark.timeout(600)]
 
 SETTINGS = {"epochs": 8, "batch_size": 500, "device": "cpu", "patience": 0, "learning_rate": 0.02}
 MAX_SECONDS = 240

@@ -14,7 +14,7 @@ from parallel import jobs
 from titer.models.registry import model_class, model_names
 from titer.parallel.launch import _environment
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel"), pytest.mark.timeout(600)]
 
 TESTS = Path(__file__).parents[1]
 MAX_SECONDS = 240
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, str(TESTS / "parallel" / "worker.py"), str(path)]
     found = [
         subprocess.Popen(
-            command, env={**_environment(number, 2, str(path)), "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
+            command, env={**_environment(number, 2, path), "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
         )
         for number in range(2)
     ]

@@ -159,10 +159,10 @@ def test_wandb_has_the_settings_and_all_rows_of_the_log_without_a_network(
 
 def test_tensorboard_has_all_rows_of_the_log(world_data: Dataset, tmp_path: Path):
     pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.backend.event_processing import event_accumulator  # pyright: ignore[reportMissingImports]
 
     run = train(world_data, config(), tmp_path / "run", trackers=make_trackers())
-    events = EventAccumulator(str(run.path / "tensorboard"))
+    events = event_accumulator.EventAccumulator(str(run.path / "tensorboard"))
     events.Reload()
     for name in ("loss", "valid_mrr"):
         found = {event.step: event.value for event in events.Scalars(name)}

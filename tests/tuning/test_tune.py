@@ -47,13 +47,17 @@ def run_search(
 
 
 def test_the_search_finds_settings_better_than_a_bad_start(world_data: Dataset, tmp_path: Path):
-    found = run_search(world_data, tmp_path / "study.db", trials=6)
+    training = {"epochs": 3, "learning_rate": 1e-7, "device": "cpu"}
+    bad = Config.from_dict({"training": training, "model": {"dim": 16}}, "ttranse")
+    space = search_space(bad, ["model.dim=16", "training.batch_size=512"], [LEARNING_RATES])
+    assert set(space) == {"training.learning_rate", "model.dropout"}
+    found = tune(world_data, bad, space, tmp_path / "study.db", trials=10, seed=0)
     assert found.trials[0] is not None
-    assert found.mrr > found.trials[0] + 0.05
-    assert found.config.training.learning_rate > 1e-4
-    assert found.config.training.epochs == 2
-    assert list(found.trials) == list(range(6))
-    assert found.importance == {"training.learning_rate": 1.0}
+    assert found.mrr > 1.5 * found.trials[0]
+    assert found.config.training.learning_rate > 1e-3
+    assert found.config.training.epochs == 3
+    assert list(found.trials) == list(range(10))
+    assert found.importance["training.learning_rate"] > found.importance["model.dropout"]
 
 
 class Unreadable(Facts):

@@ -53,6 +53,7 @@ class Model(nn.Module, ABC):
     Attributes:
         name: The name by which configurations and commands refer to the model. Required.
         Config: A frozen dataclass with the model's settings, each with a default. An instance of it is ``self.config``.
+            Its ``SEARCH`` declares the ranges in which ``titer tune`` looks for the best settings.
         evaluation_settings: The names of the settings that only ``score`` and ``explain`` read, so that they can be
             changed for a trained model.
         training_settings: Defaults for the ``[training]`` table of a configuration, used where it has no value.

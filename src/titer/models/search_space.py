@@ -19,33 +19,57 @@ class Categorical:
     options: tuple[Any, ...]
 
     def including(self, value: Any) -> "Categorical":
-        """Return the options with one more, if it is not among them."""
+        """Return the options with one more, if it is not among them.
+
+        Args:
+            value: The value.
+        """
         return self if value in self.options else Categorical((*self.options, value))
 
 
 @dataclass(frozen=True)
 class IntRange:
-    """Whole numbers from ``low`` to ``high``, both included; with ``log``, uniform in their logarithms."""
+    """Whole numbers.
+
+    Attributes:
+        low: The smallest number.
+        high: The largest number.
+        log: Whether to draw uniformly from their logarithms.
+    """
 
     low: int
     high: int
     log: bool = False
 
     def including(self, value: int) -> "IntRange":
-        """Return the smallest range that has the value too."""
+        """Return the smallest range that has the value too.
+
+        Args:
+            value: The value.
+        """
         return IntRange(min(self.low, value), max(self.high, value), self.log)
 
 
 @dataclass(frozen=True)
 class FloatRange:
-    """Numbers from ``low`` to ``high``, both included; with ``log``, uniform in their logarithms."""
+    """Real numbers.
+
+    Attributes:
+        low: The smallest number.
+        high: The largest number.
+        log: Whether to draw uniformly from their logarithms.
+    """
 
     low: float
     high: float
     log: bool = False
 
     def including(self, value: float) -> "FloatRange":
-        """Return the smallest range that has the value too."""
+        """Return the smallest range that has the value too.
+
+        Args:
+            value: The value.
+        """
         return FloatRange(min(self.low, value), max(self.high, value), self.log)
 
 

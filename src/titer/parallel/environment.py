@@ -13,7 +13,7 @@ def num_processes() -> int:
 
 def is_first() -> bool:
     """Return whether this process is the one that writes files and prints."""
-    return os.environ.get("RANK", "0") == "0"
+    return num_processes() == 1 or os.environ["RANK"] == "0"
 
 
 def local_rank() -> int:

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 from titer.parallel.environment import RENDEZVOUS
 
@@ -36,15 +35,11 @@ def launch(num_workers: int, words: Sequence[str] | None = None) -> int:
     """
     command = [sys.executable, "-m", "titer", *(sys.argv[1:] if words is None else words)]
     with tempfile.TemporaryDirectory(prefix="titer-workers-") as folder:
-        files = (Path(folder) / f"{number}.txt" for number in range(num_workers))
-        messages: list[IO[str]] = [file.open("w+", encoding="utf-8") for file in files]
         processes: list[subprocess.Popen[bytes]] = []
         old = signal.signal(signal.SIGTERM, _interrupt)
         try:
             for number in range(num_workers):
-                out, errors = (subprocess.DEVNULL, messages[number]) if number else (None, None)
-                environment = _environment(number, num_workers, folder)
-                processes.append(subprocess.Popen(command, env=environment, stdout=out, stderr=errors))
+                processes.append(_start(command, number, num_workers, Path(folder)))
             failed = _wait(processes)
         except KeyboardInterrupt:
             # The processes were interrupted too, and the first says how to continue.
@@ -53,9 +48,7 @@ def launch(num_workers: int, words: Sequence[str] | None = None) -> int:
             _stop(processes)
             signal.signal(signal.SIGTERM, old)
         if failed is not None:
-            _explain(failed, processes[failed].returncode, messages)
-        for message in messages:
-            message.close()
+            _explain(failed, processes[failed].returncode, num_workers, Path(folder))
     status = 0 if failed is None else processes[failed].returncode
     return 128 - status if status < 0 else status
 
@@ -64,7 +57,20 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _environment(number: int, num_workers: int, folder: str) -> dict[str, str]:
+def _start(command: list[str], number: int, num_workers: int, folder: Path) -> subprocess.Popen[bytes]:
+    """Start one process. What others than the first print goes to a file."""
+    environment = _environment(number, num_workers, folder)
+    if number == 0:
+        return subprocess.Popen(command, env=environment)
+    with _messages(folder, number).open("w") as file:
+        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=file)
+
+
+def _messages(folder: Path, number: int) -> Path:
+    return folder / f"{number}.txt"
+
+
+def _environment(number: int, num_workers: int, folder: Path) -> dict[str, str]:
     """Return the variables of one process; its share of the cores, unless the caller has decided that."""
     threads = max((os.cpu_count() or 1) // num_workers, 1)
     given = {"OMP_NUM_THREADS": str(threads), **os.environ}
@@ -78,7 +84,7 @@ def _environment(number: int, num_workers: int, folder: str) -> dict[str, str]:
         "WORLD_SIZE": str(num_workers),
         "LOCAL_WORLD_SIZE": str(num_workers),
         # A file needs no free port.
-        RENDEZVOUS: (Path(folder) / "rendezvous").as_uri(),
+        RENDEZVOUS: (folder / "rendezvous").as_uri(),
     }
 
 
@@ -86,10 +92,11 @@ def _wait(processes: list[subprocess.Popen[bytes]]) -> int | None:
     """Wait until all processes have ended, or one has failed; return the one that failed first, if any."""
     while True:
         statuses = [process.poll() for process in processes]
-        # A killed process makes the others fail within the same interval: it is the cause.
-        for failed in (*(s is not None and s < 0 for s in statuses),), (*(bool(s) for s in statuses),):
-            if any(failed):
-                return failed.index(True)
+        killed = [number for number, status in enumerate(statuses) if status is not None and status < 0]
+        failed = [number for number, status in enumerate(statuses) if status]
+        if failed:
+            # A killed process makes the others fail at once: it is the cause.
+            return (killed or failed)[0]
         if all(status == 0 for status in statuses):
             return None
         time.sleep(POLL_SECONDS)
@@ -110,15 +117,15 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
         deadline = time.monotonic() + GRACE_SECONDS
 
 
-def _explain(failed: int, status: int, messages: list[IO[str]]) -> None:
+def _explain(failed: int, status: int, num_workers: int, folder: Path) -> None:
     """Print the messages of a failed process, and how it ended. The first has printed its messages already."""
     if failed == 0 and status > 0:
         return
-    messages[failed].seek(0)
-    sys.stderr.write(messages[failed].read())
+    if failed:
+        sys.stderr.write(_messages(folder, failed).read_text(encoding="utf-8", errors="replace"))
     how = f"was killed ({signal.Signals(-status).name})" if status < 0 else f"ended with status {status}"
     print(
-        f"error: process {failed} of {len(messages)} {how}, so all have stopped. "
+        f"error: process {failed} of {num_workers} {how}, so all have stopped. "
         "A training continues from its last checkpoint with --resume",
         file=sys.stderr,
     )

@@ -48,9 +48,9 @@ def joined(device: torch.device) -> Generator[torch.device]:
     if num_processes() == 1 or _is_joined:
         yield device
         return
-    has_index = str(device) != device.type  # "cuda:1", not "cuda"
-    has_own_gpu = device.type == "cuda" and not has_index and num_local() <= torch.cuda.device_count()
-    if device.type == "cuda" and not has_index:
+    may_choose = str(device) == "cuda"
+    has_own_gpu = may_choose and num_local() <= torch.cuda.device_count()
+    if may_choose:
         device = torch.device("cuda", local_rank() % torch.cuda.device_count())
     if device.type == "cuda":
         torch.cuda.set_device(device)

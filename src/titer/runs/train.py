@@ -9,6 +9,7 @@ import torch
 from titer.data.dataset import Dataset
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
+from titer.parallel.processes import from_first
 from titer.runs.baseline import baseline_of
 from titer.runs.run import Run
 from titer.runs.session import TrainingSession, training_session
@@ -70,7 +71,8 @@ def _train(session: TrainingSession, dataset: Dataset, config: Config, *, baseli
     # Prepared once: all validations, the temperature and the final evaluation use the same history and filter.
     validation = _validation(dataset, config.training, model.device) if len(dataset.valid) else None
     session.fit(dataset, validation)
-    model.temperature = fit_temperature(model, dataset, seed=config.training.seed, validation=validation)
+    seed = config.training.seed
+    model.temperature = from_first(lambda: fit_temperature(model, dataset, seed=seed, validation=validation))
     trained = time.perf_counter() - started
     results: dict[str, float] = {}
     if validation is not None:

@@ -61,7 +61,7 @@ class Stepper:
         self._optimise(self.model.training_step(self.queries[part], self.answers[part], self.history), share)
 
     def _optimise(self, result: StepResult, share: float = 1.0) -> None:
-        """Take a step along the gradient of all processes, of whose batch the result has this share."""
+        """Update the weights by the gradient of the batch, of which this process has computed a share."""
         self.optimiser.zero_grad(set_to_none=True)
         (result.loss if share == 1 else share * result.loss).backward()
         sum_gradients(self.parameters)

@@ -27,7 +27,7 @@ STARTED_FROM = "titer"
 
 
 def require_optuna() -> None:
-    """Check that Optuna is installed, and keep it from printing every trial.
+    """Check that Optuna is installed, and keep it from printing: titer reports trials itself.
 
     Raises:
         MissingPackageError: If it is not.
@@ -36,7 +36,7 @@ def require_optuna() -> None:
         import optuna
     except ImportError as error:
         raise MissingPackageError("the search for settings needs Optuna; run pip install 'titer[tune]'") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def open_study(
