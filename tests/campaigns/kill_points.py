@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -53,8 +54,8 @@ def main() -> None:
 def try_case(name: str, point: int | None = None, give_up: float = float("inf")) -> tuple[int, list[tuple[int, str]]]:
     """Kill a command before one operation or before each; return the number of kills, and all problems."""
     # Imported once and used in forks only: a process with threads must not be forked.
-    import titer.cli.import_data
-    import titer.runs.train  # noqa: F401
+    for module in ("titer.cli.import_data", "titer.runs.train"):
+        import_module(module)
 
     case, problems = CASES[name], []
     with tempfile.TemporaryDirectory(prefix="titer-kills-") as folder:

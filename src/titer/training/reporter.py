@@ -25,7 +25,12 @@ class Reporter:
     """
 
     def __init__(
-        self, folder: Path, config: TrainingConfig, progress: Progress, warnings: list[str], tracking: Tracking | None
+        self,
+        folder: Path,
+        config: TrainingConfig,
+        progress: Progress,
+        warnings: list[str],
+        tracking: Tracking | None = None,
     ):
         self.is_active = rank() == 0
         self.log, self.config, self.tracking = folder / LOG, config, tracking
