@@ -73,10 +73,10 @@ def interrupted(data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, afte
     """Interrupt a training of three epochs after one of them."""
     original = loop._train_epoch
 
-    def interrupt(model, stepper, epoch, config):
+    def interrupt(model, stepper, epoch, config, reporter):
         if epoch > after:
             raise KeyboardInterrupt
-        return original(model, stepper, epoch, config)
+        return original(model, stepper, epoch, config, reporter)
 
     config = SMALL_CONFIGS["path_mixture"]
     with monkeypatch.context() as patch:

@@ -23,7 +23,7 @@ class Change:
 
     before: History
     after: History
-    without: tuple["Removed", ...]
+    without: tuple["RemovedFacts", ...]
     with_: tuple[Edge, ...]
     new_entities: tuple[str, ...]
 
@@ -58,7 +58,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Removed:
+class RemovedFacts:
     """Facts that are removed together: one, its whole term, or all with the same subject, relation and object."""
 
     latest: Edge
@@ -91,7 +91,7 @@ def similar_facts(predictor: Predictor, wanted: Edge, before: int) -> list[str]:
     return list(dict.fromkeys(lines))[:MAX_SUGGESTIONS]
 
 
-def _existing(predictor: Predictor, given: FactInput, time: int) -> Removed:
+def _existing(predictor: Predictor, given: FactInput, time: int) -> RemovedFacts:
     """Return facts to remove; raise an error with suggestions if there are none."""
     edge = Edge(
         predictor.entities.find(given.subject),
@@ -105,10 +105,10 @@ def _existing(predictor: Predictor, given: FactInput, time: int) -> Removed:
         raise UnknownFactError(f"there is no fact {given}", similar_facts(predictor, edge, time))
     _check_is_before(predictor, given, edge.time, time)
     # A fact that lasts is removed with its whole term.
-    return Removed(edge, tuple(predictor.rows.whole(edge, predictor.history, time)))
+    return RemovedFacts(edge, tuple(predictor.rows.whole(edge, predictor.history, time)))
 
 
-def _all_such(predictor: Predictor, given: FactInput, wanted: Edge, time: int) -> Removed:
+def _all_such(predictor: Predictor, given: FactInput, wanted: Edge, time: int) -> RemovedFacts:
     """Return all facts with the same subject, relation and object before a time."""
     history = predictor.history
     subject, end = (torch.tensor([value], device=history.device) for value in (wanted.subject, time))
@@ -118,7 +118,7 @@ def _all_such(predictor: Predictor, given: FactInput, wanted: Edge, time: int) -
     if not found:
         message = f"there is no fact {given} before {predictor.axis.words(time)}"
         raise UnknownFactError(message, similar_facts(predictor, wanted, time))
-    return Removed(found[-1], found, is_all=True)
+    return RemovedFacts(found[-1], found, is_all=True)
 
 
 def _hypothetical(predictor: Predictor, given: FactInput, time: int, new: list[str]) -> Edge:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from titer.forecasting.changes import Change, Removed
+from titer.forecasting.changes import Change, RemovedFacts
 from titer.forecasting.forecast import RESPONSE, Forecast, PastFact
 from titer.forecasting.predictor import Predictor
 from titer.forecasting.question import Question
@@ -102,7 +102,7 @@ def compare(predictor: Predictor, question: Question, change: Change, top: int, 
     )
 
 
-def _described(known: Predictor, removed: Removed, asked: int) -> PastFact:
+def _described(known: Predictor, removed: RemovedFacts, asked: int) -> PastFact:
     """Return removed facts in words; all such facts by the latest of them."""
     fact = known.describe(removed.latest, asked)
     if not removed.is_all or len(removed.edges) == 1:
