@@ -47,4 +47,12 @@ def _path(name: str) -> str:
 
 
 def _entry(name: str) -> str:
-    return f"::: {_path(name)}\n    options:\n      heading: titer.{name}\n      toc_label: {name}"
+    inherited = "\n      inherited_members: true" if _has_private_base(name) else ""
+    return f"::: {_path(name)}\n    options:\n      heading: titer.{name}\n      toc_label: {name}{inherited}"
+
+
+def _has_private_base(name: str) -> bool:
+    """Return whether a class has methods of a class that the page does not show."""
+    value = getattr(titer, name)
+    bases = value.__mro__[1:] if isinstance(value, type) else ()
+    return any(base.__module__.startswith("titer.") and base.__name__ not in titer.__all__ for base in bases)
