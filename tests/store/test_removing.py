@@ -181,7 +181,7 @@ class TestFiles:
         path = tmp_path / "facts.db"
         with FactStore(path, dataset()) as store:
             store.add([visit("Ada", "Ben", 6)])
-        monkeypatch.setattr("titer.store.facts._is_writable", lambda file: False)  # root may write everywhere
+        monkeypatch.setattr("titer.store.opened._is_writable", lambda file: False)  # root may write everywhere
         with FactStore(path, dataset()) as store:
             assert facts_of(store) == [visit("Ada", "Ben", 6)]
             with pytest.raises(StoreError, match="read-only"):
