@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from titer.forecasting.track_record import CheckedForecast as CheckedForecast
     from titer.forecasting.what_if import Move as Move
     from titer.forecasting.what_if import WhatIf as WhatIf
+    from titer.graph.edges import AllEdges as AllEdges
+    from titer.graph.edges import Edges as Edges
     from titer.graph.filters import Filter as Filter
-    from titer.graph.history import AllEdges as AllEdges
-    from titer.graph.history import Edges as Edges
     from titer.graph.history import History as History
     from titer.graph.queries import Queries as Queries
     from titer.models.base import Model as Model
@@ -146,7 +146,8 @@ _PUBLIC = {
     "titer.models.search_space": ["Categorical", "IntRange", "FloatRange"],
     "titer.models.evidence": ["Evidence", "Edge"],
     "titer.models.registry": ["register"],
-    "titer.graph.history": ["History", "Edges", "AllEdges"],
+    "titer.graph.history": ["History"],
+    "titer.graph.edges": ["Edges", "AllEdges"],
     "titer.graph.queries": ["Queries"],
     "titer.errors": [
         "TiterError",

@@ -16,7 +16,8 @@ import torch
 from strategies import random_facts
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
-from titer.graph.history import Edges, History
+from titer.graph.edges import Edges
+from titer.graph.history import History
 
 NUM_ENTITIES, NUM_RELATIONS, NUM_STEPS = 6, 3, 20
 pytestmark = pytest.mark.slow

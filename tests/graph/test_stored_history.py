@@ -19,7 +19,8 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.evaluation.task import EvaluationTask
 from titer.graph import stored_history
-from titer.graph.history import COLUMNS, History
+from titer.graph.edge_columns import COLUMNS
+from titer.graph.history import History
 from titer.graph.pair_index import PairIndex
 from titer.graph.stored_columns import checksum, open_columns, write_columns
 from titer.graph.stored_history import history_of

@@ -14,8 +14,9 @@ from titer.errors import DataError
 from titer.events.counts import NUM_FEATURES, GroupedCounts, GroupState, log_horizon
 from titer.events.triples import BAG_HORIZONS, Bag, Triples
 from titer.graph.decayed_counts import HORIZONS
-from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.history import History
 from titer.graph.ragged import spread
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 PERIODS = {TimeUnit.HOUR: 24, TimeUnit.DAY: 7, TimeUnit.WEEK: 52, TimeUnit.MONTH: 12}
 """Steps after which the calendar repeats: hours of a day, days of a week, weeks and months of a year."""

@@ -14,7 +14,7 @@ from titer.events.index import MAX_AHEAD
 from titer.files import write_json
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.track_record import CheckedForecast, past_starts
-from titer.graph.history import LAST_STEP
+from titer.graph.sorted_edges import LAST_STEP
 from titer.training.layout import EVENT_CHECKS, EVENTS
 
 WINDOWS = {TimeUnit.HOUR: (1, 6, 24, 30), TimeUnit.DAY: (1, 7, 14, 30), TimeUnit.YEAR: (1, 2, 5, 10)}

@@ -18,8 +18,9 @@ from titer.forecasting.question import Question
 from titer.forecasting.scoring import Scored, score
 from titer.forecasting.terms import ImportedRows
 from titer.forecasting.wording.describe import cautions, horizon, meaning, past_fact, relation_share
-from titer.graph.history import LAST_STEP, History
+from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.graph.sorted_edges import LAST_STEP
 from titer.models.base import UNREACHED, Model
 from titer.models.evidence import Edge
 from titer.runs.horizons import Horizon

@@ -15,7 +15,7 @@ from titer.forecasting.events.select import Selection, forecast_events, forecast
 from titer.forecasting.events.windows import Window
 from titer.forecasting.forecast import RESPONSE
 from titer.forecasting.predictor import Predictor
-from titer.graph.history import LAST_STEP, TIME_BITS
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 UNLIKELY = 0.05
 """An event that happened in spite of a smaller probability is a surprise."""

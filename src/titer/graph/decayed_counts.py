@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from titer.graph.history import LAST_STEP, TIME_BITS
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 HORIZONS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 """τ: time constants of the decay, in time steps. The first counts little but the previous step, the last nearly all."""

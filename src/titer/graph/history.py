@@ -1,20 +1,19 @@
 """The facts of every entity in order of time, with look-ups for batches of entities."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
+from titer.graph.edge_columns import COLUMNS, padding_edge, sorted_edges
+from titer.graph.edges import AllEdges, Edges
 from titer.graph.ragged import spread
-from titer.graph.sorted_edges import LAST_STEP, TIME_BITS, check_span, edge_pieces
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS, check_span
 from titer.kernels import triton_is_installed
 
 if TYPE_CHECKING:
@@ -22,54 +21,10 @@ if TYPE_CHECKING:
     from titer.graph.popularity import Popularity
     from titer.graph.snapshots import Snapshots
 
-COLUMNS = ("offsets", "key", "relation", "object")
-"""The columns of a history."""
-DTYPES = (np.int64, np.int32, np.int32)
-"""Types of the columns of edges."""
 DERIVED = ("popularity", "pair_index", "snapshots")
 """Cached indexes, which are not copied to another device: they are built there when first used."""
-
-
 UPDATE_COST = 100
 """Cost of copying the rows between two changed entities of a pair index, in edges to index."""
-
-
-@dataclass(frozen=True)
-class Edges:
-    """The latest edges of a batch of entities, latest first, padded to the same number.
-
-    All tensors have the shape ``(batch, limit)``.
-
-    Attributes:
-        relation: Ids of directed relations; ``vocabulary.relation_padding`` where there is no edge.
-        object: Ids of the entities at the other end; ``vocabulary.entity_padding`` where there is no edge.
-        time: Time steps; 0 where there is no edge.
-        mask: True where there is an edge.
-    """
-
-    relation: Tensor
-    object: Tensor
-    time: Tensor
-    mask: Tensor
-
-
-@dataclass(frozen=True)
-class AllEdges:
-    """Edges of a batch of entities, concatenated; those of one entity in order of time.
-
-    All tensors have the shape ``(edges,)``.
-
-    Attributes:
-        row: Position in the batch of the entity that the edge belongs to.
-        relation: Ids of directed relations.
-        object: Ids of the entities at the other end.
-        time: Time steps.
-    """
-
-    row: Tensor
-    relation: Tensor
-    object: Tensor
-    time: Tensor
 
 
 class History:
@@ -103,7 +58,7 @@ class History:
         self.vocabulary = vocabulary
         self.first_time = int(facts.time.min()) if len(facts) else 0
         self.last_time = int(facts.time.max()) if len(facts) else None
-        offsets, columns = _sorted_edges(facts, vocabulary, self.first_time)
+        offsets, columns = sorted_edges(facts, vocabulary, self.first_time)
         self._keep(offsets, *columns)
 
     def _keep(self, offsets: Tensor, key: Tensor, relation: Tensor, object: Tensor) -> None:
@@ -344,7 +299,7 @@ class History:
         merged.first_time = min(self.first_time, int(facts.time.min())) if len(facts) else self.first_time
         merged.last_time = max(self.last_time, int(facts.time.max())) if len(facts) else self.last_time
         check_span(merged.first_time, merged.last_time)
-        offsets, new = _sorted_edges(facts, vocabulary, merged.first_time)
+        offsets, new = sorted_edges(facts, vocabulary, merged.first_time)
         new = tuple(column[:-1].to(self.device) for column in new)
         # Keys count time from the first fact, which may be earlier now.
         known = (self.key[:-1] + (self.first_time - merged.first_time), self.relation[:-1], self.object[:-1])
@@ -352,7 +307,7 @@ class History:
         is_new = torch.zeros(self.num_edges + len(place), dtype=torch.bool, device=self.device)
         is_new[place] = True
         columns = []
-        for old, added, padding in zip(known, new, _padding(vocabulary), strict=True):
+        for old, added, padding in zip(known, new, padding_edge(vocabulary), strict=True):
             column = torch.empty(len(is_new) + 1, dtype=old.dtype, device=self.device)
             column[:-1][is_new], column[:-1][~is_new], column[-1] = added, old, padding
             columns.append(column)
@@ -377,7 +332,7 @@ class History:
         if len(facts) == 0 or self.last_time is None:
             return self
         facts = facts[(facts.time >= self.first_time) & (facts.time <= self.last_time)]
-        removed = _sorted_edges(facts, self.vocabulary, self.first_time)[1]
+        removed = sorted_edges(facts, self.vocabulary, self.first_time)[1]
         removed = tuple(column[:-1].to(self.device) for column in removed)
         row, position = spread(
             torch.searchsorted(self.key, removed[0]), torch.searchsorted(self.key, removed[0], right=True)
@@ -405,51 +360,3 @@ class History:
         if (earlier := self._earlier) is not None:
             return earlier[0], torch.unique(torch.cat([earlier[1], changed]))
         return None
-
-
-def edge_columns(
-    facts: Facts, vocabulary: Vocabulary, append: Callable[[str, NDArray[Any]], None]
-) -> dict[str, int | None]:
-    """Compute the columns of a history piece by piece.
-
-    Args:
-        facts: The facts, in any order.
-        vocabulary: The vocabulary that their ids belong to.
-        append: Called with the name of a column and its next rows.
-
-    Returns:
-        The times of the first and the last fact, ``first_time`` and ``last_time``.
-
-    Raises:
-        DataError: An id is not in the vocabulary, or the facts span too many time steps.
-    """
-    first_time = int(facts.time.min()) if len(facts) else 0
-    offsets, pieces = edge_pieces(facts, vocabulary, first_time)
-    append("offsets", offsets)
-    padding = (np.array([value], dtype) for value, dtype in zip(_padding(vocabulary), DTYPES, strict=True))
-    for piece in chain(pieces, [tuple(padding)]):
-        for name, rows in zip(COLUMNS[1:], piece, strict=True):
-            append(name, rows)
-    return {"first_time": first_time, "last_time": int(facts.time.max()) if len(facts) else None}
-
-
-def _sorted_edges(
-    facts: Facts, vocabulary: Vocabulary, first_time: int
-) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-    """Return the offsets of all entities, and keys, relations and objects of all edges and of a padding edge."""
-    offsets, pieces = edge_pieces(facts, vocabulary, first_time)
-    columns = tuple(np.empty(2 * len(facts) + 1, dtype=dtype) for dtype in DTYPES)
-    place = 0
-    for piece in pieces:
-        for column, part in zip(columns, piece, strict=True):
-            column[place : place + len(part)] = part
-        place += len(piece[0])
-    for column, padding in zip(columns, _padding(vocabulary), strict=True):
-        column[-1] = padding
-    key, relation, object = (torch.from_numpy(column) for column in columns)
-    return torch.from_numpy(offsets), (key, relation, object)
-
-
-def _padding(vocabulary: Vocabulary) -> tuple[int, int, int]:
-    """Return key, relation and object of the padding edge."""
-    return torch.iinfo(torch.int64).max, vocabulary.relation_padding, vocabulary.entity_padding

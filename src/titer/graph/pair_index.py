@@ -10,11 +10,12 @@ from torch import Tensor
 from titer.errors import DataError
 from titer.graph.count_features import features_of
 from titer.graph.decayed_counts import DecayedCounts
-from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.history import History
 from titer.graph.pair_columns import built_columns
 from titer.graph.pair_pieces import NEVER_AGAIN, sizes_of
 from titer.graph.pair_update import updated_columns
 from titer.graph.ragged import spread
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 MAX_TRIPLES = 1 << 63
 """Combinations of subject, object and relation that an integer can number."""

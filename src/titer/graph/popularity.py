@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor
 
-from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.graph.ragged import spread
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 
 class Popularity:

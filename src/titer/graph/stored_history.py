@@ -11,7 +11,8 @@ from torch import Tensor
 
 from titer.data.dataset import Dataset
 from titer.data.download import cache_folder
-from titer.graph.history import COLUMNS, History, edge_columns
+from titer.graph.edge_columns import COLUMNS, edge_columns
+from titer.graph.history import History
 from titer.graph.pair_columns import append_columns
 from titer.graph.stored_columns import Append, Stored, locked, open_columns, write_columns
 

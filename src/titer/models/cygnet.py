@@ -12,8 +12,9 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
-from titer.graph.history import LAST_STEP, History
+from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.graph.sorted_edges import LAST_STEP
 from titer.models.base import Model, StepResult
 from titer.models.common.entities import append_mean_rows, mask_unseen
 from titer.models.common.validation import check_at_least_one, check_partial, check_positive

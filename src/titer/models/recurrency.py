@@ -11,8 +11,9 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
+from titer.graph.edges import AllEdges
 from titer.graph.filters import TrueAnswers
-from titer.graph.history import AllEdges, History
+from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
 from titer.models.common.validation import check_at_least_one, check_not_negative

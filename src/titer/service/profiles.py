@@ -11,7 +11,8 @@ from torch import Tensor
 from titer.data.time_axis import TimeAxis
 from titer.forecasting.events.select import LASTING
 from titer.forecasting.forecaster import Forecaster
-from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.history import History
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 MAX_BARS = 60
 """Bars of a timeline at most; each covers the same number of time steps."""

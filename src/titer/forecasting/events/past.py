@@ -4,7 +4,7 @@ import torch
 
 from titer.forecasting.forecast import PastFact
 from titer.forecasting.predictor import Predictor
-from titer.graph.history import LAST_STEP, TIME_BITS
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 from titer.models.evidence import Edge
 
 

@@ -9,7 +9,7 @@ from titer.errors import TiterError
 from titer.events.index import MAX_AHEAD
 from titer.forecasting.predictor import Predictor
 from titer.forecasting.question import When
-from titer.graph.history import LAST_STEP
+from titer.graph.sorted_edges import LAST_STEP
 
 Within = str | int
 """Length of a window: a number of time steps, or text with a unit such as "7d" or "2 weeks"."""

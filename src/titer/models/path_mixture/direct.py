@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from titer.graph.count_features import features, no_features
 from titer.graph.decayed_counts import HORIZONS, decay
-from titer.graph.history import LAST_STEP
 from titer.graph.pair_index import of_rows
 from titer.graph.ragged import spread
+from titer.graph.sorted_edges import LAST_STEP
 from titer.models.common.plan import Column, Unplanned
 from titer.models.path_mixture.path_plans import positions
 from titer.models.path_mixture.paths import Paths

@@ -10,7 +10,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from titer.graph.history import Edges, History
+from titer.graph.edges import Edges
+from titer.graph.history import History
 from titer.graph.pair_index import PairIndex, of_rows
 
 

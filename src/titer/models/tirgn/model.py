@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
-from titer.graph.history import LAST_STEP, History
+from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.graph.sorted_edges import LAST_STEP
 from titer.models.common.conv_trans import ConvTrans
 from titer.models.common.entities import mask_unseen
 from titer.models.evidence import Edge, Evidence

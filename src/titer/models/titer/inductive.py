@@ -5,8 +5,9 @@ from torch import Tensor
 
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
-from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 
 def co_occurrences(facts: Facts, vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:

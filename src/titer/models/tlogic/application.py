@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from titer.graph.history import LAST_STEP, History
+from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.graph.ragged import spread
+from titer.graph.sorted_edges import LAST_STEP
 from titer.models.tlogic.config import TLogicConfig
 from titer.models.tlogic.grounding import Bodies, ground
 from titer.models.tlogic.series_index import SeriesIndex

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
-from titer.graph.history import TIME_BITS
+from titer.graph.sorted_edges import TIME_BITS
 
 Ids = NDArray[np.int64]
 

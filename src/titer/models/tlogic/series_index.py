@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from titer.errors import DataError
-from titer.graph.history import LAST_STEP, TIME_BITS, History
+from titer.graph.history import History
+from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 MAX_SERIES_CODE = 1 << 62
 
