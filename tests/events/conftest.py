@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from quick_events import QUICK
 from titer.data.dataset import Dataset
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
@@ -13,7 +14,7 @@ from titer.models.registry import model_class
 @pytest.fixture(scope="session")
 def quick() -> EventConfig:
     """Return settings with which training takes less than a second."""
-    return EventConfig(num_rows=6000, min_batches=30, epochs=1, num_queries=64, new_per_query=5, calibration_steps=4)
+    return QUICK
 
 
 @pytest.fixture(scope="session")

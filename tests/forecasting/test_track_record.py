@@ -9,21 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quick_events import store_quick_events
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import TiterError, UnknownFactError
-from titer.events.config import EventConfig
-from titer.events.model import EventModel
-from titer.events.storage import save_events
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.past_windows import PastWindows
 from titer.forecasting.track_record import UNLIKELY, CheckedForecast, past_starts
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.layout import EVENT_CHECKS, EVENTS
+from titer.training.layout import EVENT_CHECKS
 
-QUICK = EventConfig(num_rows=6000, min_batches=30, epochs=1, num_queries=64, new_per_query=5, calibration_steps=4)
 EVENT = ("Aldoria", "hold talks with", "Drovia")
 
 
@@ -31,8 +28,7 @@ EVENT = ("Aldoria", "hold talks with", "Drovia")
 def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with an event model that is trained in a second."""
     run = train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("record") / "run")
-    model = run.load_model("cpu")
-    save_events(EventModel(world_data.vocabulary, world_data.axis, QUICK).fit(world_data, model), run.path / EVENTS)
+    store_quick_events(run.path)
     return run
 
 

@@ -9,7 +9,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from service.process import Service
 from titer.data.dataset import Dataset
-from titer.forecasting.forecaster import Forecaster
 from titer.runs.train import train
 from titer.training.config import Config
 
@@ -29,15 +28,11 @@ def served(
     path: Path,
     model: str = "recurrency",
     *,
-    events: bool = False,
     token: str | None = None,
     **settings: object,
 ) -> Iterator[Service]:
-    """Train a model, and its event model if wanted, and yield a service of it."""
+    """Train a model, and yield a service of it."""
     train(dataset, Config.from_dict({"model": settings, "training": {"epochs": 1}}, model), path)
-    if events:
-        with Forecaster.load(path, "cpu") as forecaster:
-            forecaster.events(top=1)
     service = Service(path, **({} if token is None else {"TITER_TOKEN": token}))
     try:
         yield service

@@ -40,7 +40,7 @@ def service(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> "I
     """A read-only service of the small world with event forecasts, shared by all tests of the page."""
     from service.browsing import served
 
-    yield from served(world_data, tmp_path_factory.mktemp("page") / "run", events=True)
+    yield from served(world_data, tmp_path_factory.mktemp("page") / "run")
 
 
 @pytest.fixture(scope="session")

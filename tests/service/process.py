@@ -10,11 +10,15 @@ from threading import Thread
 
 import httpx2
 
+from quick_events import store_quick_events
+
 
 class Service:
     """A service process; its log is kept in ``said``."""
 
     def __init__(self, run: Path, *options: str, **environment: str):
+        # A service without an event model trains one before it listens.
+        store_quick_events(run)
         words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0", *options]
         quiet = {name: value for name, value in os.environ.items() if not name.startswith("TITER_")}
         self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**quiet, **environment})

@@ -19,7 +19,7 @@ TOKEN = "open sesame"
 @pytest.fixture(scope="module")
 def writable(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     path: Path = tmp_path_factory.mktemp("writable") / "run"
-    yield from served(world_data, path, events=True, token=TOKEN)
+    yield from served(world_data, path, token=TOKEN)
 
 
 @pytest.fixture

@@ -13,19 +13,14 @@ from titer.data.facts import Facts
 from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
-from titer.events.config import EventConfig
-from titer.events.model import EventModel
-from titer.events.storage import save_events
 from titer.runs.train import train
 from titer.training.config import Config
-from titer.training.layout import EVENTS
 
 pytestmark = browser_tests
 NUM_ENTITIES, NUM_RELATIONS, NUM_DAYS, PER_DAY = 25_000, 200, 40, 500
 ROLES = ("Ministry of Foreign Affairs", "Police", "Citizen", "Member of Parliament", "Opposition Supporter")
 MAX_SECONDS = 0.1
 """From the last key to the list of names, without what a busy machine adds: the fastest of several tries."""
-QUICK = EventConfig(num_rows=4000, min_batches=20, epochs=1, num_queries=16, new_per_query=5, calibration_steps=1)
 
 
 def large_dataset() -> Dataset:
@@ -49,8 +44,6 @@ def large_dataset() -> Dataset:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     dataset = large_dataset()
     run = train(dataset, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("large") / "run")
-    events = EventModel(dataset.vocabulary, dataset.axis, QUICK).fit(dataset, run.load_model("cpu"))
-    save_events(events, run.path / EVENTS)
     service = Service(run.path, TITER_REQUEST_SECONDS="300")
     try:
         yield service

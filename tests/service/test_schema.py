@@ -20,9 +20,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from quick_events import store_quick_events
 from titer.data.dataset import Dataset
 from titer.forecasting.forecaster import Forecaster
-from titer.runs.events import event_model
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.service.app import create_app
@@ -88,7 +88,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("schema")]
 @pytest.fixture(scope="module")
 def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("schema") / "run")
-    event_model(run, run.load_model("cpu"))  # otherwise the first request for events would wait for its training
+    store_quick_events(run.path)  # otherwise the first request for events would wait for its training
     return run
 
 
