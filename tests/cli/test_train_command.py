@@ -69,7 +69,9 @@ def test_a_training_of_a_chosen_model_does_not(tmp_path: Path):
     assert "counts" not in titer("train", "small-world", "--model", "random_walk", "--out", tmp_path / "run", *QUICK)
 
 
-def interrupted(data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+def interrupted(
+    data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, after: int, *, overwrite: bool = False
+) -> None:
     """Interrupt a training of three epochs after one of them."""
     original = loop._train_epoch
 
@@ -81,8 +83,9 @@ def interrupted(data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, afte
     config = SMALL_CONFIGS["path_mixture"]
     with monkeypatch.context() as patch:
         patch.setattr(loop, "_train_epoch", interrupt)
+        settings = config.from_dict({**config.to_dict(), "training": {"epochs": 3, "device": "cpu"}})
         with pytest.raises(KeyboardInterrupt):
-            train(data, config.from_dict({**config.to_dict(), "training": {"epochs": 3, "device": "cpu"}}), path)
+            train(data, settings, path, overwrite=overwrite)
 
 
 class TestInterruptedRun:
@@ -106,6 +109,17 @@ class TestInterruptedRun:
             result = invoke(*words)
             assert "training is not finished (epoch 1 of 3); to continue: titer train --out" in result.stderr
             assert result.exit_code == 0
+
+
+def test_an_interrupted_training_that_was_to_replace_a_run_is_resumed_with_its_own_settings(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = tmp_path / "run"
+    titer("train", "small-world", "--model", "recurrency", "--out", run)
+    interrupted(world_data, run, monkeypatch, after=1, overwrite=True)
+    assert Run(run).config.model_name == "recurrency"
+    titer("train", "--out", run, "--resume")
+    assert (Run(run).config.model_name, Run(run).is_finished) == ("path_mixture", True)
 
 
 def test_a_new_training_needs_a_dataset(tmp_path: Path):

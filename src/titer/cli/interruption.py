@@ -22,7 +22,9 @@ def continued_by(out: Path, command: str | None = None) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        done = sorted(out.glob("checkpoint-*.safetensors"))
+        from titer.runs.place import place_to_resume
+
+        done = sorted(place_to_resume(out).glob("checkpoint-*.safetensors"))
         where = f"after epoch {int(done[-1].stem.rpartition('-')[2])}" if done else "before its first checkpoint"
         note(f"\ninterrupted {where}; to continue: {command or f'titer train --out {out} --resume'}")
         sys.exit(INTERRUPTED)

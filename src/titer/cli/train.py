@@ -194,11 +194,13 @@ def _data(dataset: str | None, out: Path, *, resume: bool) -> "Dataset":
 
 
 def _started(out: Path) -> "Run | None":
-    """Return the run in a folder, if there is one."""
+    """Return the run to resume, if there is one."""
+    from titer.runs.place import place_to_resume
     from titer.runs.run import Run
     from titer.training.layout import CONFIG
 
-    return Run(out) if (out / CONFIG).is_file() else None
+    place = place_to_resume(out)
+    return Run(place) if (place / CONFIG).is_file() else None
 
 
 def _train(data: "Dataset", settings: "Config", out: Path, options: _Options, *, baseline: bool) -> "Run":

@@ -13,6 +13,21 @@ from titer.store.inspection import holds_facts
 from titer.training.layout import CONFIG, STORE
 
 
+def place_to_resume(out: Path) -> Path:
+    """Return the folder of the training that ``resume`` would continue: one that was to replace a run comes first.
+
+    Args:
+        out: The run directory.
+    """
+    staged = _staged(out.resolve())
+    return staged if (staged / STAGED).exists() and (staged / CONFIG).exists() else out
+
+
+def _staged(out: Path) -> Path:
+    """Return where a run is trained that is to replace another."""
+    return out.with_name(f".{out.name}.new") / out.name
+
+
 @contextmanager
 def training_place(out: Path, *, overwrite: bool, resume: bool) -> Generator[Path]:
     """Lock a run directory and yield the folder to train in; when the block ends, the new run is in its place.
@@ -30,8 +45,8 @@ def training_place(out: Path, *, overwrite: bool, resume: bool) -> Generator[Pat
         TiterError: If facts were added to the old run during the training.
     """
     out = out.resolve()
-    hidden = out.with_name(f".{out.name}.new")
-    staged = hidden / out.name
+    staged = _staged(out)
+    hidden = staged.parent
     with locked(out.with_name(f".{out.name}.lock"), out):
         remove_leftovers(out.parent, out.name)
         remove_leftovers(out)
