@@ -14,12 +14,13 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED
 from titer.models.path_mixture.direct import Direct
+from titer.models.path_mixture.fit import Fit
+from titer.models.path_mixture.frequency import Frequency
 from titer.models.path_mixture.mixture import TINY, Mixture
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.path_plans import KNOTS_PER_DOUBLING, NUM_KNOTS
 from titer.models.path_mixture.paths import MAX_LOG_WEIGHT, TwoHops, TwoHopsSame
 from titer.models.path_mixture.paths import ThreeHopsSame as Three
-from titer.models.path_mixture.prior import Fit, Frequency
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.trust import NUM_KINDS, SMALL
 

@@ -19,12 +19,12 @@ from titer.graph.queries import Queries
 from titer.models.evidence import Edge
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.direct import Direct
+from titer.models.path_mixture.fit import Fit
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import FREQUENCY, PRIOR, PathMixture
 from titer.models.path_mixture.names import phrases_of, words_of
 from titer.models.path_mixture.path_plans import NUM_KNOTS, Knots
 from titer.models.path_mixture.paths import of_age
-from titer.models.path_mixture.prior import Fit
 from titer.models.path_mixture.query_batch import QueryBatch
 
 SMALL: dict[str, Any] = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "rank": 4, "first_edges": 8, "second_edges": 8}

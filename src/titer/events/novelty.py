@@ -14,7 +14,7 @@ NUM_INPUTS = 8 * NUM_FEATURES
 class Novelty:
     """First occurrences of triples, grouped by (entity, directed relation), entity, relation, and altogether.
 
-    A directed pair (s, r) stands for facts with the subject s, and (o, inverse of r) for facts with the object o.
+    A directed pair (s, r) has the facts with the subject s, and (o, inverse of r) those with the object o.
     """
 
     def __init__(self, index: EventIndex):

@@ -1,15 +1,12 @@
 """The frequency term of the prior in blocks of entities, for evaluation with many entities."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from titer.graph.count_features import features_at
+from titer.models.path_mixture.entity_states import EntityStates
+from titer.models.path_mixture.frequency import Frequency
 from titer.models.path_mixture.query_batch import QueryBatch
-
-if TYPE_CHECKING:
-    from titer.models.path_mixture.prior import EntityStates, Frequency
 
 PAIRS_AT_ONCE = 1 << 17
 """Pairs of relation and answer, or of query and answer, that are processed together."""
@@ -21,7 +18,7 @@ class FrequencyBlocks:
     Only answers that have occurred differ from what a matrix product gives, and only those are stored.
     """
 
-    def __init__(self, module: "Frequency", batch: QueryBatch, entities: "EntityStates"):
+    def __init__(self, module: Frequency, batch: QueryBatch, entities: EntityStates):
         self._module, self._relation, self._activity = module, batch.relations.values, entities.activity
         self._width = len(entities.activity)
         row, answer, event = batch.pair_index.answers_before(self._relation, batch.elapsed)

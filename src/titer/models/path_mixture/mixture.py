@@ -10,6 +10,7 @@ from titer.models.base import UNREACHED
 from titer.models.common.plan import Column
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.direct import Direct
+from titer.models.path_mixture.entity_states import EntityStates
 from titer.models.path_mixture.loss import prior_matrix
 from titer.models.path_mixture.names import Names
 from titer.models.path_mixture.path_plans import positions
@@ -22,7 +23,7 @@ from titer.models.path_mixture.paths import (
     TwoHopsSame,
     total_weight,
 )
-from titer.models.path_mixture.prior import EntityStates, Prior, PriorParts, PriorPlan
+from titer.models.path_mixture.prior import Prior, PriorParts, PriorPlan
 from titer.models.path_mixture.prior_plans import UNKNOWN, QueryPlan, rows_of
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.reach import ReachPlan

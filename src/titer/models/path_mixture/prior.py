@@ -6,14 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from titer.graph.count_features import NUM_FEATURES, features_at, no_features
+from titer.graph.count_features import no_features
 from titer.models.common.weight_cache import WeightKeyedCache
-from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
-from titer.models.path_mixture.dropout import Dropout
+from titer.models.path_mixture.entity_states import EntityStates, KeptFrequency
+from titer.models.path_mixture.fit import Fit
+from titer.models.path_mixture.frequency import Frequency
 from titer.models.path_mixture.frequency_blocks import PAIRS_AT_ONCE, FrequencyBlocks
-from titer.models.path_mixture.names import NameBags, Names
-from titer.models.path_mixture.path_plans import positions
 from titer.models.path_mixture.prior_plans import (
     EntityPlan,
     FrequencyPlan,
@@ -23,41 +22,9 @@ from titer.models.path_mixture.prior_plans import (
     plan_entities,
 )
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
 MAX_WHOLE = 1 << 16
 """Number of known entities up to which the priors of all of them are held in one matrix outside of training."""
-
-
-@dataclass(frozen=True)
-class EntityStates:
-    """What the prior computes for entities at one time, independently of the queries.
-
-    There is a row for each entity with a past fact, in the order of the first facts, and a last row for all others:
-    nothing is known about them, so they are all alike. (They have no past facts, and no embedding or name is used.)
-    """
-
-    num_known: int
-    activity: Tensor  # (known + 1, NUM_FEATURES) features of all past facts
-    embedding: Tensor  # (known + 1, dim) e; dim is 0 without embeddings
-    state: Tensor  # (known + 1, dim) h
-    as_answer: Tensor  # (known + 1, dim) e + V h
-    frequency: "KeptFrequency | None" = None  # not in training, where weights change at every step
-    row_of: Tensor | None = None  # (entities,) the row of each entity, if only some known entities have one
-
-    def row(self, batch: QueryBatch, entity: Tensor) -> Tensor:
-        """Return the row of each entity. (entities,)"""
-        if self.row_of is not None:
-            return self.row_of.index_select(0, entity)
-        return batch.pair_index.rank.index_select(0, entity).clamp(max=self.num_known)
-
-
-@dataclass(frozen=True)
-class KeptFrequency:
-    """The frequency terms that were needed so far at one time."""
-
-    values: Tensor  # (relations, known + 1)
-    known: Tensor  # (relations,) which of them have been computed
 
 
 @dataclass(frozen=True)
@@ -205,176 +172,3 @@ class Prior(nn.Module):
 def _no_tables(activity: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return embeddings and states of no dimension. (known + 1, 0) each"""
     return activity[:, :0], activity[:, :0], activity[:, :0]
-
-
-class Frequency(nn.Module):
-    """The weight of an answer to a relation for any subject, from how often it was the answer and how active it is."""
-
-    def __init__(self, num_relations: int, config: PathMixtureConfig):
-        super().__init__()
-        hidden = config.hidden_dim
-        self.never = RelationEmbedding(num_relations, 1)
-        self.relation = RelationEmbedding(num_relations, config.relation_dim, deviation=0.3)
-        self.popularity = nn.Sequential(
-            nn.Linear(2 * NUM_FEATURES + config.relation_dim, hidden),
-            nn.ReLU(),
-            Dropout(config.dropout / 2),
-            nn.Linear(hidden, 1),
-        )
-        self.activity = nn.Sequential(
-            nn.Linear(NUM_FEATURES, hidden), nn.ReLU(), nn.Linear(hidden, config.relation_dim)
-        )
-        self.activity_of = RelationEmbedding(num_relations, config.relation_dim, deviation=0.1)
-
-    def forward(self, plan: FrequencyPlan, activity: Tensor, hidden: Tensor | None = None) -> Tensor:
-        """Return the weight of each row of entities as an answer to some relations. (relations, known + 1)
-
-        Args:
-            plan: The relations, and all answers to them.
-            activity: Features of all past facts of each row of entities. Shape ``(known + 1, NUM_FEATURES)``.
-            hidden: Added to the weights: 0, or -inf for rows that are no entities. Shape ``(known + 1,)``.
-        """
-        relation = plan.relation
-        frequency = self.never(relation) + self.activity_of(relation) @ self.activity(activity).T
-        if hidden is not None:
-            frequency = frequency + hidden
-        instead = self.instead(relation, activity, plan.row, plan.column, plan.features)
-        index = plan.row.long() * len(activity) + plan.column
-        return frequency.view(-1).index_add(0, index, instead).view(frequency.shape)
-
-    def of_pairs(self, batch: QueryBatch, relation: Tensor, answer: Tensor, entities: EntityStates) -> Tensor:
-        """Return the weights of some answers to their relations. (pairs,)"""
-        row = entities.row(batch, answer)
-        activity = self.activity(entities.activity).index_select(0, row)
-        found = self.never(relation)[:, 0] + (self.activity_of(relation) * activity).sum(dim=1)
-        event, occurred = batch.pair_index.last_answers(relation, answer, batch.elapsed)
-        pair = occurred.nonzero()[:, 0]
-        relation, row, event = (column.index_select(0, pair) for column in (relation, row, event))
-        place, index = torch.arange(len(pair), device=pair.device), batch.pair_index.answers
-        as_answer = features_at(index, event, batch.elapsed)
-        return found.index_add(0, pair, self.instead(relation, entities.activity, place, row, as_answer))
-
-    def instead(self, relation: Tensor, activity: Tensor, row: Tensor, answer: Tensor, as_answer: Tensor) -> Tensor:
-        """Return by how much the weights of answers that have occurred differ from the constant of their relation.
-
-        Args:
-            relation: Some relations. Shape ``(relations,)``.
-            activity: Features of all past facts of each row of entities. Shape ``(known + 1, NUM_FEATURES)``.
-            row: The relation of each answer, as a position. Shape ``(answers,)``.
-            answer: The row of each answer. Shape ``(answers,)``.
-            as_answer: Features of the answer to the relation. Shape ``(answers, NUM_FEATURES)``.
-
-        Returns:
-            Shape ``(answers,)``.
-        """
-        inputs = [as_answer, activity.index_select(0, answer), self.relation(relation).index_select(0, row)]
-        popularity = self.popularity(torch.cat(inputs, dim=1))[:, 0]
-        return popularity - self.never(relation)[:, 0].index_select(0, row)
-
-
-class Fit(nn.Module):
-    r"""The match between subject and answer, by their embeddings and states.
-
-    .. math::
-        \mathrm{fit} = \mathrm{MLP}[e_s, r, h_s, x_{sr}] \cdot (e_o + V h_o)
-
-    The state h of an entity is computed from its latest edges, and e is its embedding plus the embedding of its name.
-    The own embedding is zero for unseen entities, so that the model learns to do without it. For answers without a past
-    fact everything is zero: that an entity exists, and its name, are not known before its first fact.
-    """
-
-    def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
-        super().__init__()
-        dim = config.dim
-        self.state_edges, self.entity_dropout = config.state_edges, config.entity_dropout
-        self.entity = nn.Embedding(num_entities, dim)
-        nn.init.normal_(self.entity.weight, std=0.1)
-        self.names = Names(dim) if config.names else None
-        self.relation = RelationEmbedding(num_relations, dim, deviation=0.1)
-        self.state = nn.Linear(dim, dim)
-        self.query = nn.Sequential(
-            nn.Linear(3 * dim + NUM_FEATURES, 2 * dim), nn.ReLU(), Dropout(config.dropout), nn.Linear(2 * dim, dim)
-        )
-        self.answer_state = nn.Linear(dim, dim, bias=False)
-        self.dropout = Dropout(config.dropout)
-
-    def name_bags(self, batch: QueryBatch) -> NameBags | None:
-        """Return the names of all entities; None without names."""
-        return None if self.names is None else self.names.bags_of(batch.history.vocabulary)
-
-    def describe(self, plan: EntityPlan) -> tuple[Tensor, Tensor, Tensor]:
-        """Return e, h and e + V h of all known entities, each followed by a row of zeros. (known + 1, dim) each"""
-        assert plan.edges is not None
-        embedding = self._embeddings(plan.entity, plan.usable, plan.names)
-        state = self._states(plan.edges, embedding)
-        as_answer = self.dropout(embedding + self.answer_state(state))
-        embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
-        return embedding, state, as_answer
-
-    def describe_some(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the same as ``describe`` for some of the known entities."""
-        edges = batch.latest(known, self.state_edges)
-        seen = torch.zeros(batch.num_entities + 1, dtype=torch.bool, device=known.device)
-        seen.index_fill_(0, edges.object.view(-1), True).index_fill_(0, known, False)
-        # Their neighbours follow; they need embeddings, but no states.
-        listed = torch.cat([known, positions(seen[:-1])])
-        row_of = torch.zeros(batch.num_entities, dtype=torch.int64, device=known.device)
-        row_of[listed] = torch.arange(len(listed), device=known.device)
-        embedding = self._embeddings_of(batch, listed, trained)
-        state = self._states(plan_edges(batch, known, self.state_edges, row_of), embedding)
-        embedding = embedding[: len(known)]
-        as_answer = self.dropout(embedding + self.answer_state(state))
-        embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
-        return embedding, state, as_answer
-
-    def update(
-        self, batch: QueryBatch, known: Tensor, trained: Tensor, time: int, earlier: EntityStates
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the same as ``describe`` outside of training, given the result for an earlier time.
-
-        Only entities with facts since then are computed again: the embeddings of the others, and of their neighbours,
-        do not change after their first fact.
-        """
-        since, until = (torch.full_like(known, at) for at in (time, batch.time))
-        counts = (batch.history.count_before(known, at) for at in (since, until))
-        changed = torch.ne(*counts).nonzero()[:, 0]
-        num_new = len(known) - earlier.num_known
-        new = self._embeddings_of(batch, known[earlier.num_known :], trained)
-        embedding = torch.cat([earlier.embedding[:-1], new])
-        bags = plan_edges(batch, known.index_select(0, changed), self.state_edges, batch.pair_index.rank)
-        state = self._states(bags, embedding)
-        as_answer = embedding.index_select(0, changed) + self.answer_state(state)
-        larger = [functional.pad(each, (0, 0, 0, num_new)) for each in (earlier.state, earlier.as_answer)]
-        for values, rows in zip(larger, (state, as_answer), strict=True):
-            values.index_copy_(0, changed, rows)
-        return functional.pad(embedding, (0, 0, 0, 1)), larger[0], larger[1]
-
-    def forward(self, plan: QueryPlan, entities: EntityStates) -> Tensor:
-        """Return the vector of every query, whose product with that of an answer is their fit. (queries, dim)"""
-        subject, relation = plan.subject.clamp(max=entities.num_known), self.relation(plan.relation)
-        embedding = entities.embedding.index_select(0, subject)
-        if self.names is not None:
-            assert plan.names is not None
-            embedding = embedding + self.names(plan.names)
-        inputs = [
-            self.dropout(embedding),
-            relation,
-            self.dropout(entities.state.index_select(0, subject)),
-            plan.activity,
-        ]
-        return self.query(torch.cat(inputs, dim=1))
-
-    def _embeddings_of(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> Tensor:
-        """Return the embeddings of some entities with a past fact, plus those of their names. (entities, dim)"""
-        names = self.name_bags(batch)
-        return self._embeddings(*plan_entities(known, trained), None if names is None else names.bags(known))
-
-    def _embeddings(self, entity: Tensor, usable: Tensor, names: Bags | None) -> Tensor:
-        if self.training:
-            usable = usable * (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
-        own = self.entity.weight.index_select(0, entity) * usable[:, None]
-        return own if self.names is None or names is None else own + self.names(names)
-
-    def _states(self, edges: Bags, embedding: Tensor) -> Tensor:
-        """Return the states of some entities, from the means of their latest edges. (entities, dim)"""
-        return torch.tanh(self.state(sum_rows(torch.cat([self.relation.weight, embedding]), edges)))

@@ -1,0 +1,124 @@
+"""The part of the prior that depends on the subject: how well an answer fits it."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from titer.graph.count_features import NUM_FEATURES
+from titer.models.path_mixture.bags import Bags, sum_rows
+from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.dropout import Dropout
+from titer.models.path_mixture.entity_states import EntityStates
+from titer.models.path_mixture.names import NameBags, Names
+from titer.models.path_mixture.path_plans import positions
+from titer.models.path_mixture.prior_plans import EntityPlan, QueryPlan, plan_edges, plan_entities
+from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.relation_embedding import RelationEmbedding
+
+
+class Fit(nn.Module):
+    r"""The match between subject and answer, by their embeddings and states.
+
+    .. math::
+        \mathrm{fit} = \mathrm{MLP}[e_s, r, h_s, x_{sr}] \cdot (e_o + V h_o)
+
+    The state h of an entity is computed from its latest edges, and e is its embedding plus the embedding of its name.
+    The own embedding is zero for unseen entities, so that the model learns to do without it. For answers without a past
+    fact everything is zero: that an entity exists, and its name, are not known before its first fact.
+    """
+
+    def __init__(self, num_entities: int, num_relations: int, config: PathMixtureConfig):
+        super().__init__()
+        dim = config.dim
+        self.state_edges, self.entity_dropout = config.state_edges, config.entity_dropout
+        self.entity = nn.Embedding(num_entities, dim)
+        nn.init.normal_(self.entity.weight, std=0.1)
+        self.names = Names(dim) if config.names else None
+        self.relation = RelationEmbedding(num_relations, dim, deviation=0.1)
+        self.state = nn.Linear(dim, dim)
+        self.query = nn.Sequential(
+            nn.Linear(3 * dim + NUM_FEATURES, 2 * dim), nn.ReLU(), Dropout(config.dropout), nn.Linear(2 * dim, dim)
+        )
+        self.answer_state = nn.Linear(dim, dim, bias=False)
+        self.dropout = Dropout(config.dropout)
+
+    def name_bags(self, batch: QueryBatch) -> NameBags | None:
+        """Return the names of all entities; None without names."""
+        return None if self.names is None else self.names.bags_of(batch.history.vocabulary)
+
+    def describe(self, plan: EntityPlan) -> tuple[Tensor, Tensor, Tensor]:
+        """Return e, h and e + V h of all known entities, each followed by a row of zeros. (known + 1, dim) each"""
+        assert plan.edges is not None
+        embedding = self._embeddings(plan.entity, plan.usable, plan.names)
+        state = self._states(plan.edges, embedding)
+        as_answer = self.dropout(embedding + self.answer_state(state))
+        embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
+        return embedding, state, as_answer
+
+    def describe_some(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same as ``describe`` for some of the known entities."""
+        edges = batch.latest(known, self.state_edges)
+        seen = torch.zeros(batch.num_entities + 1, dtype=torch.bool, device=known.device)
+        seen.index_fill_(0, edges.object.view(-1), True).index_fill_(0, known, False)
+        # Their neighbours follow; they need embeddings, but no states.
+        listed = torch.cat([known, positions(seen[:-1])])
+        row_of = torch.zeros(batch.num_entities, dtype=torch.int64, device=known.device)
+        row_of[listed] = torch.arange(len(listed), device=known.device)
+        embedding = self._embeddings_of(batch, listed, trained)
+        state = self._states(plan_edges(batch, known, self.state_edges, row_of), embedding)
+        embedding = embedding[: len(known)]
+        as_answer = self.dropout(embedding + self.answer_state(state))
+        embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
+        return embedding, state, as_answer
+
+    def update(
+        self, batch: QueryBatch, known: Tensor, trained: Tensor, time: int, earlier: EntityStates
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same as ``describe`` outside of training, given the result for an earlier time.
+
+        Only entities with facts since then are computed again: the embeddings of the others, and of their neighbours,
+        do not change after their first fact.
+        """
+        since, until = (torch.full_like(known, at) for at in (time, batch.time))
+        counts = (batch.history.count_before(known, at) for at in (since, until))
+        changed = torch.ne(*counts).nonzero()[:, 0]
+        num_new = len(known) - earlier.num_known
+        new = self._embeddings_of(batch, known[earlier.num_known :], trained)
+        embedding = torch.cat([earlier.embedding[:-1], new])
+        bags = plan_edges(batch, known.index_select(0, changed), self.state_edges, batch.pair_index.rank)
+        state = self._states(bags, embedding)
+        as_answer = embedding.index_select(0, changed) + self.answer_state(state)
+        larger = [functional.pad(each, (0, 0, 0, num_new)) for each in (earlier.state, earlier.as_answer)]
+        for values, rows in zip(larger, (state, as_answer), strict=True):
+            values.index_copy_(0, changed, rows)
+        return functional.pad(embedding, (0, 0, 0, 1)), larger[0], larger[1]
+
+    def forward(self, plan: QueryPlan, entities: EntityStates) -> Tensor:
+        """Return the vector of every query, whose product with that of an answer is their fit. (queries, dim)"""
+        subject, relation = plan.subject.clamp(max=entities.num_known), self.relation(plan.relation)
+        embedding = entities.embedding.index_select(0, subject)
+        if self.names is not None:
+            assert plan.names is not None
+            embedding = embedding + self.names(plan.names)
+        inputs = [
+            self.dropout(embedding),
+            relation,
+            self.dropout(entities.state.index_select(0, subject)),
+            plan.activity,
+        ]
+        return self.query(torch.cat(inputs, dim=1))
+
+    def _embeddings_of(self, batch: QueryBatch, known: Tensor, trained: Tensor) -> Tensor:
+        """Return the embeddings of some entities with a past fact, plus those of their names. (entities, dim)"""
+        names = self.name_bags(batch)
+        return self._embeddings(*plan_entities(known, trained), None if names is None else names.bags(known))
+
+    def _embeddings(self, entity: Tensor, usable: Tensor, names: Bags | None) -> Tensor:
+        if self.training:
+            usable = usable * (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
+        own = self.entity.weight.index_select(0, entity) * usable[:, None]
+        return own if self.names is None or names is None else own + self.names(names)
+
+    def _states(self, edges: Bags, embedding: Tensor) -> Tensor:
+        """Return the states of some entities, from the means of their latest edges. (entities, dim)"""
+        return torch.tanh(self.state(sum_rows(torch.cat([self.relation.weight, embedding]), edges)))
