@@ -61,7 +61,7 @@ def download_tgb(
             sums = _from_archive(benchmark, target, missing, mirror, local)
         _compare(target, known, sums)
         known |= sums
-        write_sealed_json(target / CHECKSUMS, {"sha256": known})
+        write_sealed_json(target / CHECKSUMS, {"files": known})
     if missing or names is not None or not downloaded_tgb(benchmark):
         _store(benchmark, target, names or NameFiles())
     return target
@@ -169,7 +169,7 @@ def _compare(target: Path, known: dict[str, str], found: dict[str, str]) -> None
 
 def _known_checksums(target: Path) -> dict[str, str]:
     try:
-        return dict(read_sealed_json(target / CHECKSUMS)["sha256"])
+        return dict(read_sealed_json(target / CHECKSUMS)["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
