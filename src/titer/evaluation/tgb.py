@@ -170,6 +170,7 @@ def evaluate_tgb(
     candidates: TgbCandidates,
     *,
     batch_size: int | None = None,
+    max_queries: int | None = None,
     quiet: bool = False,
 ) -> TgbEvaluation:
     """Rank the true answers of a split as TGB does.
@@ -183,6 +184,7 @@ def evaluate_tgb(
         split: ``valid`` or ``test``.
         candidates: The candidate file of the split.
         batch_size: Queries to score together; by default what suits the model's device.
+        max_queries: Ask a random sample of this many queries if the split has more.
         quiet: Draw no progress bar.
 
     Returns:
@@ -193,7 +195,7 @@ def evaluate_tgb(
         TiterError: If the model returns NaN scores.
     """
     started = time.perf_counter()
-    task = EvaluationTask(dataset, split, device=model.device)
+    task = EvaluationTask(dataset, split, device=model.device, max_queries=max_queries)
     entries = candidates.entries(task.queries)
     listed = candidates.contain(entries, task.answers)
     are_exclusions = bool(listed.all())
