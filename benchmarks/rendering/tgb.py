@@ -1,4 +1,4 @@
-"""Time and memory on generated data of the sizes of TGB 2.0, from ``tgb/``."""
+"""Time and memory on generated data of the sizes of TGB 2.0, from ``tgb_sizes/``."""
 
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, table

@@ -32,7 +32,15 @@ def test_generated_data_have_the_sizes_of_a_dataset(tmp_path: Path, name: str):
 
 @pytest.mark.slow
 def test_the_script_trains_and_evaluates_and_writes_a_file(tmp_path: Path):
-    command = [sys.executable, str(BENCHMARKS / "tgb.py"), "tkgl-smallpedia", "--scale", "0.002", "--device", "cpu"]
+    command = [
+        sys.executable,
+        str(BENCHMARKS / "tgb_sizes.py"),
+        "tkgl-smallpedia",
+        "--scale",
+        "0.002",
+        "--device",
+        "cpu",
+    ]
     command += ["--trained", "600", "--queries", "50", "--out", str(tmp_path / "out"), "--folder", str(tmp_path)]
     command += ["--set", "model.dim=8"]
     subprocess.run(command, check=True, capture_output=True, timeout=300)

@@ -1,10 +1,10 @@
 """Measure training and evaluation on generated data of the sizes of the temporal knowledge graphs of TGB 2.0.
 
-    python benchmarks/tgb.py tkgl-polecat --model path_mixture --device cuda
+    python benchmarks/tgb_sizes.py tkgl-polecat --model path_mixture --device cuda
 
 The data are generated in the format of TGB, read, indexed, trained on and evaluated by TGB's protocol. Facts are
 invented, so only time and memory mean something. A part of an epoch and a sample of the queries are measured, and the
-file says how many. Results go to ``benchmarks/tgb``; ``python benchmarks/render.py`` renders them in ``docs/tgb.md``.
+file says how many. Results go to ``benchmarks/tgb_sizes``; ``python benchmarks/render.py`` renders them in ``docs/tgb.md``.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from titer.training.config import Config
 from titer.training.device import choose_device
 from titer.training.steps import make_stepper
 
-RESULTS = Path(__file__).parent / "tgb"
+RESULTS = Path(__file__).parent / "tgb_sizes"
 WARM_UP = 20
 """Batches before the time is taken."""
 
@@ -112,7 +112,7 @@ def measure(benchmark: TgbBenchmark, options: argparse.Namespace, folder: Path) 
         },
         "seconds": stages.seconds,
         "memory": gigabytes(device),
-        "command": " ".join(["python benchmarks/tgb.py", *options.words]),
+        "command": " ".join(["python benchmarks/tgb_sizes.py", *options.words]),
         **provenance(device),
     }
 
