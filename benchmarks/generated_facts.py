@@ -18,7 +18,14 @@ SHARE_OF_NEW = 0.4
 """Share of the entities whose first fact may be later than the first day."""
 
 
-def generated_facts(num_facts: int, num_entities: int, seed: int = 0) -> Facts:
+def generated_facts(
+    num_facts: int,
+    num_entities: int,
+    seed: int = 0,
+    *,
+    num_steps: int = NUM_STEPS,
+    num_relations: int = NUM_RELATIONS,
+) -> Facts:
     """Return facts in order of time.
 
     A few entities have most of the facts, as in Zipf's law. Facts belong to series (subject, relation, object) that
@@ -29,14 +36,16 @@ def generated_facts(num_facts: int, num_entities: int, seed: int = 0) -> Facts:
         num_facts: How many facts to generate.
         num_entities: From how many entities to draw.
         seed: The seed of all randomness.
+        num_steps: How many time steps the facts span.
+        num_relations: From how many relations to draw.
     """
     rng = np.random.default_rng(seed)
-    born = np.where(rng.random(num_entities) < SHARE_OF_NEW, rng.integers(0, NUM_STEPS, num_entities), 0)
+    born = np.where(rng.random(num_entities) < SHARE_OF_NEW, rng.integers(0, num_steps, num_entities), 0)
     rank = rng.permutation(num_entities).astype(np.int32)
     parts: list[tuple[NDArray[np.int32], ...]] = []
     missing = num_facts
     while missing > 0:
-        part = _facts_of_series(rng, max(missing // MEAN_REPEATS, 1), num_entities, born, rank)
+        part = _facts_of_series(rng, max(missing // MEAN_REPEATS, 1), num_steps, num_relations, born, rank)
         parts.append(tuple(column[:missing] for column in part))
         missing -= len(parts[-1][0])
     subject, relation, object, time = (np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -48,16 +57,18 @@ def generated_facts(num_facts: int, num_entities: int, seed: int = 0) -> Facts:
 def _facts_of_series(
     rng: np.random.Generator,
     num_series: int,
-    num_entities: int,
+    num_steps: int,
+    num_relations: int,
     born: NDArray[np.integer],
     rank: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], ...]:
     """Return all facts of some new series, those of one series together."""
+    num_entities = len(rank)
     subject, object = (rank[(num_entities * rng.random(num_series) ** SKEW).astype(np.int64)] for _ in range(2))
-    relation = (NUM_RELATIONS * rng.random(num_series) ** SKEW).astype(np.int32)
+    relation = (num_relations * rng.random(num_series) ** SKEW).astype(np.int32)
     start = np.maximum(born[subject], born[object])
-    start = (start + (NUM_STEPS - start) * rng.random(num_series)).astype(np.int32)
-    repeats = np.minimum(1 + rng.pareto(1.2, num_series) * MEAN_REPEATS / 4, NUM_STEPS).astype(np.int64)
+    start = (start + (num_steps - start) * rng.random(num_series)).astype(np.int32)
+    repeats = np.minimum(1 + rng.pareto(1.2, num_series) * MEAN_REPEATS / 4, num_steps).astype(np.int64)
     gap = np.asarray(MEAN_GAPS, dtype=np.float32)[rng.integers(0, len(MEAN_GAPS), num_series)]
     series = np.repeat(np.arange(num_series, dtype=np.int32), repeats)
     first = np.cumsum(repeats) - repeats
@@ -70,6 +81,6 @@ def _facts_of_series(
     gaps[first] = 0
     elapsed = np.cumsum(gaps, dtype=np.int64)
     time = start[series] + (elapsed - elapsed[first][series])
-    kept = (time < NUM_STEPS).nonzero()[0]
+    kept = (time < num_steps).nonzero()[0]
     series = series[kept]
     return subject[series], relation[series], object[series], time[kept].astype(np.int32)

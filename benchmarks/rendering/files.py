@@ -36,6 +36,8 @@ class Measurements:
     """Figures without a result file, with their sources, from ``notes/``."""
     events: list[Row] = field(default_factory=list)
     """Evaluations of event forecasts, one file for each run and split, from ``events/``."""
+    tgb: list[Row] = field(default_factory=list)
+    """Time and memory on data of the sizes of TGB 2.0, one file for each dataset and model, from ``tgb_sizes/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -51,6 +53,7 @@ class Measurements:
             _all(folder / "scale"),
             _all(folder / "notes"),
             list(_all(folder / "events").values()),
+            list(_all(folder / "tgb_sizes").values()),
         )
 
     def of(self, label: str) -> list[Row]:

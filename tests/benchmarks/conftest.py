@@ -8,6 +8,6 @@ FOLDER = str(Path(__file__).parents[2] / "benchmarks")
 
 # The folder does not stay on the path: other scripts in it have the names of packages of tests.
 sys.path.insert(0, FOLDER)
-for name in ("generated_facts", "recipes", "render"):
+for name in ("generated_facts", "recipes", "render", "tgb_files"):
     importlib.import_module(name)
 sys.path.remove(FOLDER)

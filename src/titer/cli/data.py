@@ -30,6 +30,8 @@ def list_datasets() -> None:
     from titer.data.benchmarks import BENCHMARKS
     from titer.data.download import downloaded
     from titer.data.small_world import NAME
+    from titer.data.tgb.catalogue import TGB_BENCHMARKS
+    from titer.data.tgb.download import downloaded_tgb
 
     rows = [[NAME, "included in titer", "synthetic, with planted causes"]]
     for benchmark in BENCHMARKS.values():
@@ -37,12 +39,22 @@ def list_datasets() -> None:
         sizes = " / ".join(f"{count:,}" for count in benchmark.facts)
         where = str(here) if here else f"titer data download {benchmark.name}"
         rows.append([benchmark.name, where, f"{sizes} facts, time unit: {benchmark.axis.unit}"])
+    for tgb in TGB_BENCHMARKS.values():
+        where = str(downloaded_tgb(tgb) or f"titer data download {tgb.name}")
+        rows.append([tgb.name, where, f"{tgb.facts:,} facts of TGB 2.0" + (", and static facts" * tgb.has_static)])
     say_table(["name", "location", "content"], rows, numbers_from=3)
 
 
 @app.command("download", epilog=examples("titer data download ICEWS14", "titer data download YAGO --from ~/benchmarks"))
 def download(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="ICEWS14, ICEWS18, WIKI, YAGO or ICEWS14-RE-GCN.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="ICEWS14, ICEWS18, WIKI, YAGO, ICEWS14-RE-GCN, or of TGB 2.0: tkgl-smallpedia, tkgl-polecat, "
+            "tkgl-icews, tkgl-wikidata.",
+        ),
+    ],
     mirror: Annotated[
         str | None, typer.Option(metavar="URL", help="Download the files of the benchmark from this URL.")
     ] = None,
@@ -52,18 +64,34 @@ def download(
             "--from", help="Copy the files from a local folder, or from its subfolder with the name of the benchmark."
         ),
     ] = None,
+    entity_names: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For TGB: a CSV or TSV file with identifiers of entities and names to show."),
+    ] = None,
+    relation_names: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For TGB: the same for relations.")
+    ] = None,
 ) -> None:
     """Download a benchmark into the cache.
 
-    Every file is checked against its SHA-256; files that are already in the cache are kept. The environment variable
-    TITER_CACHE sets the folder of the cache.
+    Every file is checked against its SHA-256; files that are already in the cache are kept. TGB publishes no checksums:
+    its files are compared with those of the first download. The environment variable TITER_CACHE sets the folder of the
+    cache.
     """
     from titer.data import download as downloads
     from titer.data.benchmarks import BENCHMARKS, benchmark_named
+    from titer.data.tgb.catalogue import TGB_BENCHMARKS
+    from titer.data.tgb.download import NameFiles, download_tgb
 
+    if tgb := TGB_BENCHMARKS.get(name.lower()):
+        names = NameFiles(entity_names, relation_names) if entity_names or relation_names else None
+        say(f"{tgb.name} is in {download_tgb(tgb, mirror=mirror, folder=folder, names=names)}")
+        return
+    if entity_names or relation_names:
+        raise DataError("--entity-names and --relation-names are for datasets of TGB only")
     benchmark = benchmark_named(name)
     if benchmark is None:
-        raise DataError(f"unknown benchmark {name!r}{hint(name, list(BENCHMARKS))}")
+        raise DataError(f"unknown benchmark {name!r}{hint(name, [*BENCHMARKS, *TGB_BENCHMARKS])}")
     say(f"{benchmark.name} is in {downloads.download(benchmark, mirror=mirror, folder=folder)}")
 
 

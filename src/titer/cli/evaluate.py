@@ -34,6 +34,7 @@ EXAMPLES = (
     "titer evaluate runs/first --split valid --convention paper --json",
     "titer evaluate runs/titer --set model.inductive_mean=false",
     "titer evaluate runs/first --out ranks.parquet",
+    "titer evaluate runs/smallpedia --protocol tgb",
 )
 
 
@@ -42,6 +43,21 @@ def evaluate(
     split: Annotated[Split, typer.Option(help="Split whose facts are asked about.")] = Split.test,
     convention: Annotated[
         str | None, typer.Option(metavar="NAME", help="Named protocol: realistic (the default) or paper.")
+    ] = None,
+    protocol_name: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            metavar="NAME",
+            help="tgb: evaluate validation and test split as the leaderboards of TGB 2.0. RUN may be a folder of runs "
+            "with different seeds.",
+        ),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --protocol tgb: folder of the *_ns.pkl files (default: the downloaded dataset)."
+        ),
     ] = None,
     filter: Annotated[
         str | None,
@@ -109,6 +125,15 @@ def evaluate(
     from titer.runs.run import Run
     from titer.training.device import choose_device
 
+    if protocol_name is not None:
+        from titer.cli.evaluate_tgb import evaluate_tgb_runs
+
+        if protocol_name != "tgb":
+            raise ConfigError(f"unknown --protocol {protocol_name!r}{hint(protocol_name, ['tgb'])}")
+        if workers > 1 and num_processes() == 1:
+            sys.exit(launch(workers))
+        evaluate_tgb_runs(run, candidates, device, batch_size, json=json)
+        return
     if events:
         from titer.cli.events import evaluate_events
 

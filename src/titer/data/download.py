@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,22 +80,37 @@ def _copier(benchmark: Benchmark, folder: Path, target: Path) -> Callable[[str],
 
 
 def _downloader(benchmark: Benchmark, url: str, target: Path) -> Callable[[str], None]:
+    return partial(_fetch, url, benchmark.sha256, target)
+
+
+def fetch_file(url: str, name: str, sha256: str | None, target: Path) -> None:
+    """Download one file into a folder.
+
+    Args:
+        url: The URL of the folder with the file, with a slash at its end.
+        name: The name of the file.
+        sha256: Its SHA-256; None if it is not known.
+        target: The local folder.
+
+    Raises:
+        DataError: If the file cannot be downloaded, or has another SHA-256.
+    """
+    _fetch(url, {name: sha256}, target, name)
+
+
+def _fetch(url: str, sha256: Mapping[str, str | None], target: Path, name: str) -> None:
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
-    registry = {name: f"sha256:{value}" for name, value in benchmark.sha256.items()}
+    registry = {key: f"sha256:{value}" if value is not None else None for key, value in sha256.items()}
     # Pooch downloads to a temporary file, and moves it to its place only if the checksum is right.
     files = pooch.create(path=target, base_url=url, registry=registry, retry_if_failed=MAX_RETRIES)
 
     # The protocol that pooch declares for downloaders does not fit its own.
     downloader: Any = pooch.HTTPDownloader(timeout=TIMEOUT_SECONDS)
-
-    def fetch(name: str) -> None:
-        try:
-            files.fetch(name, downloader=downloader)
-        except OSError as error:  # includes every error of requests
-            raise DataError(f"{url}{name} could not be downloaded: {error}") from error
-        except ValueError as error:
-            raise DataError(f"{url}{name} is not the benchmark's file: {error}") from error
-
-    return fetch
+    try:
+        files.fetch(name, downloader=downloader)
+    except OSError as error:  # includes every error of requests
+        raise DataError(f"{url}{name} could not be downloaded: {error}") from error
+    except ValueError as error:
+        raise DataError(f"{url}{name} is not the benchmark's file: {error}") from error

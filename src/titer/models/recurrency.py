@@ -42,6 +42,8 @@ class RecurrencyConfig:
     """Strength of the pull of each relation's choice towards the best common one, in validation queries."""
     batch_size: int = 256
     """Number of validation queries ranked at once."""
+    num_queries: int = 200_000
+    """Validation queries to choose p and μ on; if there are more, a random sample of this size."""
 
     def __post_init__(self) -> None:
         for name in ("decays", "mixes"):
@@ -51,7 +53,7 @@ class RecurrencyConfig:
             if not all(value >= 0 for value in values):
                 raise ConfigError(f"model.{name} must not have negative values, not {list(values)}")
         check_not_negative(self, "prior", "shrinkage")
-        check_at_least_one(self, "batch_size")
+        check_at_least_one(self, "batch_size", "num_queries")
 
 
 @register
@@ -149,7 +151,7 @@ class Recurrency(Model):
         sums, counts = self._reciprocal_ranks(settings, train, valid)  # (relations, settings), (relations,)
         common = sums.sum(dim=0) / counts.sum()  # mean reciprocal rank of each setting over all relations
         best = (sums + self.config.shrinkage * common).argmax(dim=1)
-        chosen = torch.tensor(settings)[best]
+        chosen = torch.tensor(settings, device=best.device)[best]
         self.decay.copy_(chosen[:, 0])
         self.mix.copy_(chosen[:, 1])
 
@@ -162,10 +164,15 @@ class Recurrency(Model):
         for the other entities. This keeps many settings affordable.
         """
         known = Facts.concatenate(train, valid)
-        history = History(known, self.vocabulary)
-        true_answers = TrueAnswers(known, self.vocabulary)
+        history = History(known, self.vocabulary).to(self.device)
+        true_answers = TrueAnswers(known, self.vocabulary).to(self.device)
         queries, answers = Queries.from_facts(valid, self.vocabulary)
-        sums = torch.zeros(self.vocabulary.num_directed_relations, len(settings))
+        if len(queries) > self.config.num_queries:
+            order = torch.randperm(len(queries), generator=torch.Generator().manual_seed(0))
+            rows = order[: self.config.num_queries].sort().values
+            queries, answers = queries[rows], answers[rows]
+        queries, answers = queries.to(self.device), answers.to(self.device)
+        sums = torch.zeros(self.vocabulary.num_directed_relations, len(settings), device=self.device)
         batches = list(queries.batches(self.config.batch_size))
         for rows, batch in track(batches, "choosing decay and mix"):
             candidates = _Candidates(batch, answers[rows], history, true_answers, self.vocabulary.num_entities)
@@ -191,7 +198,7 @@ class _Candidates:
         pair = self.edges.row * num_entities + self.edges.object
         self.pair, self.place = torch.unique(pair, return_inverse=True)  # (pairs,), (edges,)
         self.row = self.pair // num_entities
-        answer_pair = torch.arange(len(queries)) * num_entities + answers
+        answer_pair = torch.arange(len(queries), device=answers.device) * num_entities + answers
         row, other = true_answers.of(queries)
         others = row * num_entities + other
         self.competes = ~torch.isin(self.pair, others) | torch.isin(self.pair, answer_pair)
@@ -206,9 +213,9 @@ class _Candidates:
             self._sums[decay] = self._sum(decay, 0.0), self._sum(decay, 1.0)
         same, any_relation = self._sums[decay]
         score = same + mix * (any_relation - same)
-        true = torch.full((len(self.queries),), torch.inf).index_put_((self.reached,), score[self.answer])
+        true = score.new_full((len(self.queries),), torch.inf).index_put_((self.reached,), score[self.answer])
         better, equal = (
-            torch.zeros(len(self.queries)).index_add_(0, self.row, (self.competes & found).float())
+            score.new_zeros(len(self.queries)).index_add_(0, self.row, (self.competes & found).float())
             for found in (score > true[self.row], score == true[self.row])
         )
         # The answer itself is among the equal ones.
@@ -217,4 +224,4 @@ class _Candidates:
     def _sum(self, decay: float, mix: float) -> Tensor:
         """Return the score of every candidate. (pairs,)"""
         weight = Recurrency.weight(self.queries, self.edges, decay, mix)
-        return torch.zeros(len(self.pair)).index_add_(0, self.place, weight)
+        return weight.new_zeros(len(self.pair)).index_add_(0, self.place, weight)

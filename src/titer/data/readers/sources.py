@@ -15,7 +15,8 @@ TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
 ARROW = (".parquet", ".feather", ".arrow")
 JSON = (".jsonl", ".ndjson", ".json")
 EXCEL = (".xlsx", ".xlsm")
-KNOWN = ".csv, .tsv, .txt, .parquet, .feather, .jsonl, .xlsx, .zip"
+RDF = (".nq", ".nt")
+KNOWN = ".csv, .tsv, .txt, .parquet, .feather, .jsonl, .xlsx, .nq, .zip"
 
 
 def open_source(
@@ -50,6 +51,10 @@ def open_source(
         source: Source = ArrowFile(path)
     elif suffix in JSON:
         source = JsonLines(path)
+    elif suffix in RDF:
+        from titer.data.readers.nquads import NQuads
+
+        source = NQuads(path)
     elif suffix in EXCEL:
         from titer.data.readers.excel import ExcelFile
 

@@ -1,0 +1,327 @@
+"""Reader of TGB's candidate files: pickles of a dictionary from (time, subject, relation) to arrays of entities.
+
+Unpickling can run any code. This reader instead interprets the few instructions that such a file consists of, calls
+nothing that the file names, and rejects everything else. Memory grows with the size of the file, not with any number
+that is written in it.
+"""
+
+import mmap
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from titer.errors import DataError
+
+MAX_STACK = 1 << 14
+"""Values that wait at once; files have about two thousand."""
+MAX_TEXT = 64
+MAX_ENTITY = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class CandidateArrays:
+    """The content of a candidate file: for each key a range of values."""
+
+    keys: NDArray[np.int64]  # (keys, 3) time, subject, relation
+    start: NDArray[np.int64]  # (keys,)
+    length: NDArray[np.int64]  # (keys,)
+    values: NDArray[np.int32]  # (values,)
+
+
+def read_candidate_file(path: Path) -> CandidateArrays:
+    """Read a file ``*_ns.pkl`` without executing anything.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataError: If the file does not exist, is cut off, or has other content than a dictionary from three integers to
+            arrays of integers.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return _Machine(content).run()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    except _RejectedError as error:
+        raise DataError(f"{path} is not a candidate file of TGB: {error}") from None
+
+
+class _RejectedError(Exception):
+    """The file has content that candidate files do not have."""
+
+
+class _Name(Enum):
+    """What a file may refer to. Nothing of it is called."""
+
+    DTYPE = auto()
+    NDARRAY = auto()
+    SCALAR = auto()
+    FROM_BUFFER = auto()
+    RECONSTRUCT = auto()
+
+
+_NAMES = {
+    "numpy dtype": _Name.DTYPE,
+    "numpy ndarray": _Name.NDARRAY,
+    # The module was renamed in numpy 2.
+    **{f"numpy.{core}.multiarray scalar": _Name.SCALAR for core in ("core", "_core")},
+    **{f"numpy.{core}.multiarray _reconstruct": _Name.RECONSTRUCT for core in ("core", "_core")},
+    **{f"numpy.{core}.numeric _frombuffer": _Name.FROM_BUFFER for core in ("core", "_core")},
+}
+_KINDS = {f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)}
+
+
+class _Type:
+    """A type of integers; its byte order follows in a second instruction."""
+
+    def __init__(self, code: str):
+        self.dtype = np.dtype(code).newbyteorder("<")
+
+
+class _Values:
+    """A range of the values that were read so far; None until its content is known."""
+
+    __slots__ = ("length", "start")
+
+    def __init__(self) -> None:
+        self.start: int | None = None
+        self.length = 0
+
+
+_MARK, _DICTIONARY = object(), object()
+
+
+class _Machine:
+    """The stack machine of pickle, with the instructions of candidate files only."""
+
+    def __init__(self, content: mmap.mmap):
+        self.content, self.size, self.at = content, len(content), 0
+        self.stack: list[Any] = []
+        self.memo: list[Any] = []
+        self.keys, self.ranges, self.values = array("q"), array("q"), array("i")
+        self.has_dictionary = False
+
+    def run(self) -> CandidateArrays:
+        """Interpret the file."""
+        content, size, stack = self.content, self.size, self.stack
+        table: list[Callable[[_Machine], None] | None] = [self.INSTRUCTIONS.get(code) for code in range(256)]
+        while self.at < size:
+            code = content[self.at]
+            self.at += 1
+            if code == 0x2E:  # STOP
+                if len(stack) != 1 or stack[0] is not _DICTIONARY:
+                    raise _RejectedError("it does not consist of one dictionary")
+                return self._result()
+            instruction = table[code]
+            if instruction is None:
+                raise _RejectedError(f"instruction {bytes([code])!r} at byte {self.at - 1} is not allowed")
+            try:
+                instruction(self)
+            except (IndexError, AttributeError, TypeError, OverflowError) as error:
+                raise _RejectedError(f"wrong values for instruction {bytes([code])!r} at byte {self.at - 1}") from error
+            if len(stack) > MAX_STACK:
+                raise _RejectedError("it is nested too deeply")
+        raise _RejectedError("it is cut off")
+
+    def _result(self) -> CandidateArrays:
+        if not self.keys or not self.values:
+            raise _RejectedError("it is empty")
+        ranges = np.frombuffer(self.ranges, np.int64).reshape(-1, 2)
+        keys = np.frombuffer(self.keys, np.int64).reshape(-1, 3)
+        return CandidateArrays(keys, ranges[:, 0], ranges[:, 1], np.frombuffer(self.values, np.int32))
+
+    def take(self, count: int) -> bytes:
+        """Return the next bytes of the file."""
+        end = self.at + count
+        if end > self.size:
+            raise _RejectedError("it is cut off")
+        found = self.content[self.at : end]
+        self.at = end
+        return found
+
+    def skip(self, count: int) -> None:
+        """Skip bytes of the file: what they say makes no difference here."""
+        self.at += count
+
+    def number(self, count: int) -> int:
+        """Return an unsigned integer of the file."""
+        return int.from_bytes(self.take(count), "little")
+
+    def text(self, count: int) -> None:
+        """Push a short text."""
+        if count > MAX_TEXT:
+            raise _RejectedError("it has long texts")
+        self.stack.append(self.take(count).decode("utf-8"))
+
+    def remember(self, place: int) -> None:
+        """Store the top value under the next number."""
+        if place != len(self.memo):
+            raise _RejectedError("its values are not numbered in order")
+        value = self.stack[-1]
+        # No file refers to the bytes of an array again, and keeping them would double the memory.
+        self.memo.append(None if isinstance(value, bytes) and len(value) > MAX_TEXT else value)
+
+    def name(self) -> None:
+        """Replace a module and a name by what they refer to."""
+        name, module = self.stack.pop(), self.stack.pop()
+        # Text only: printing tuples of tuples of tuples could take forever.
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise _RejectedError("a name is not text")
+        self.stack.append(self.find(f"{module} {name}"))
+
+    def find(self, full: str) -> _Name:
+        """Return what a name refers to."""
+        if full not in _NAMES:
+            raise _RejectedError(f"it refers to {full.replace(' ', '.')!r}, which is not allowed")
+        return _NAMES[full]
+
+    def named_by_lines(self) -> None:
+        """Push what two lines of text refer to."""
+        lines: list[str] = []
+        for _ in range(2):
+            end = self.content.find(b"\n", self.at, self.at + MAX_TEXT)
+            if end < 0:
+                raise _RejectedError("it has long texts")
+            lines.append(self.take(end - self.at).decode("utf-8"))
+            self.at += 1
+        self.stack.append(self.find(" ".join(lines)))
+
+    def since_mark(self) -> list[Any]:
+        """Return the values after the latest mark."""
+        at = len(self.stack) - 1
+        while self.stack[at] is not _MARK:
+            at -= 1
+            if at < 0:
+                raise _RejectedError("a mark is missing")
+        found = self.stack[at + 1 :]
+        del self.stack[at:]
+        return found
+
+    def group(self, count: int) -> None:
+        """Replace the top values by a tuple."""
+        if count > len(self.stack):
+            raise _RejectedError("a value is missing")
+        found = tuple(self.stack[-count:])
+        del self.stack[-count:]
+        self.stack.append(found)
+
+    def reduce(self) -> None:
+        """Replace a name and its arguments by a value, made here."""
+        arguments, name = self.stack.pop(), self.stack.pop()
+        if not isinstance(arguments, tuple):
+            raise _RejectedError("arguments are not a tuple")
+        if name is _Name.SCALAR:
+            kind, content = arguments
+            if not isinstance(kind, _Type) or len(content) != kind.dtype.itemsize:
+                raise _RejectedError("a number has the wrong length")
+            self.stack.append(int(np.frombuffer(content, kind.dtype)[0]))
+        elif name is _Name.FROM_BUFFER:
+            content, kind, shape, order = arguments
+            if order != "C":
+                raise _RejectedError("an array has an unknown order")
+            found = _Values()
+            self.store(found, content, kind, shape)
+            self.stack.append(found)
+        elif name is _Name.DTYPE:
+            code, *options = arguments
+            if not isinstance(code, str) or code not in _KINDS or [bool(option) for option in options] != [False, True]:
+                raise _RejectedError("values of other types than integers are not allowed")
+            self.stack.append(_Type(code))
+        elif name is _Name.RECONSTRUCT and arguments[0] is _Name.NDARRAY:
+            self.stack.append(_Values())
+        else:
+            raise _RejectedError("a call is not allowed")
+
+    def build(self) -> None:
+        """Complete the top value."""
+        state, value = self.stack.pop(), self.stack[-1]
+        if isinstance(value, _Type):
+            if state[1] not in ("<", ">", "|") or any(field is not None for field in state[2:5]):
+                raise _RejectedError("a type is not allowed")
+            value.dtype = value.dtype.newbyteorder(state[1]) if state[1] != "|" else value.dtype
+        elif isinstance(value, _Values) and value.start is None:
+            version, shape, kind, is_fortran, content = state
+            if version != 1 or is_fortran not in (False, True):
+                raise _RejectedError("an array is not allowed")
+            self.store(value, content, kind, shape)
+        else:
+            raise _RejectedError("a state is not allowed")
+
+    def store(self, found: _Values, content: Any, kind: Any, shape: Any) -> None:
+        """Append the entities of an array to those read so far."""
+        if not isinstance(content, bytes) or len(shape) != 1 or len(content) != shape[0] * kind.dtype.itemsize:
+            raise _RejectedError("an array does not have the size that it says")
+        entities = np.frombuffer(content, kind.dtype)
+        if len(entities) and (entities.min() < 0 or entities.max() > MAX_ENTITY):
+            raise _RejectedError("an entity has an impossible id")
+        found.start, found.length = len(self.values), len(entities)
+        self.values.frombytes(entities.astype(np.int32).tobytes())
+
+    def dictionary(self) -> None:
+        """Push the dictionary."""
+        if self.has_dictionary:
+            raise _RejectedError("it has several dictionaries")
+        self.has_dictionary = True
+        self.stack.append(_DICTIONARY)
+
+    def put(self, items: list[Any]) -> None:
+        """Store keys and values of the dictionary, which is on top."""
+        if self.stack[-1] is not _DICTIONARY:
+            raise _RejectedError("entries without a dictionary")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            if type(key) is not tuple or len(key) != 3 or any(type(part) is not int for part in key):
+                raise _RejectedError("a key is not a tuple of three integers")
+            if type(value) is not _Values or value.start is None:
+                raise _RejectedError("a value is not an array of integers")
+            self.keys.extend(key)
+            self.ranges.extend((value.start, value.length))
+
+    def put_one(self) -> None:
+        """Store one entry of the dictionary."""
+        items = self.stack[-2:]
+        del self.stack[-2:]
+        self.put(items)
+
+    # The names of these instructions are in the documentation of Python's pickletools.
+    INSTRUCTIONS: ClassVar[dict[int, Callable[["_Machine"], None]]] = {
+        0x80: lambda m: m.skip(1),  # PROTO
+        0x95: lambda m: m.skip(8),  # FRAME
+        0x28: lambda m: m.stack.append(_MARK),  # MARK
+        0x4E: lambda m: m.stack.append(None),  # NONE
+        0x88: lambda m: m.stack.append(True),  # NEWTRUE
+        0x89: lambda m: m.stack.append(False),  # NEWFALSE
+        0x4B: lambda m: m.stack.append(m.number(1)),  # BININT1
+        0x4D: lambda m: m.stack.append(m.number(2)),  # BININT2
+        0x4A: lambda m: m.stack.append(int.from_bytes(m.take(4), "little", signed=True)),  # BININT
+        0x8A: lambda m: m.stack.append(int.from_bytes(m.take(m.number(1)), "little", signed=True)),  # LONG1
+        0x8C: lambda m: m.text(m.number(1)),  # SHORT_BINUNICODE
+        0x58: lambda m: m.text(m.number(4)),  # BINUNICODE
+        0x43: lambda m: m.stack.append(m.take(m.number(1))),  # SHORT_BINBYTES
+        0x42: lambda m: m.stack.append(m.take(m.number(4))),  # BINBYTES
+        0x8E: lambda m: m.stack.append(m.take(m.number(8))),  # BINBYTES8
+        0x96: lambda m: m.stack.append(m.take(m.number(8))),  # BYTEARRAY8
+        0x29: lambda m: m.stack.append(()),  # EMPTY_TUPLE
+        0x85: lambda m: m.group(1),  # TUPLE1
+        0x86: lambda m: m.group(2),  # TUPLE2
+        0x87: lambda m: m.group(3),  # TUPLE3
+        0x74: lambda m: m.stack.append(tuple(m.since_mark())),  # TUPLE
+        0x94: lambda m: m.remember(len(m.memo)),  # MEMOIZE
+        0x71: lambda m: m.remember(m.number(1)),  # BINPUT
+        0x72: lambda m: m.remember(m.number(4)),  # LONG_BINPUT
+        0x68: lambda m: m.stack.append(m.memo[m.number(1)]),  # BINGET
+        0x6A: lambda m: m.stack.append(m.memo[m.number(4)]),  # LONG_BINGET
+        0x63: named_by_lines,  # GLOBAL
+        0x93: name,  # STACK_GLOBAL
+        0x52: reduce,  # REDUCE
+        0x62: build,  # BUILD
+        0x7D: dictionary,  # EMPTY_DICT
+        0x73: put_one,  # SETITEM
+        0x75: lambda m: m.put(m.since_mark()),  # SETITEMS
+    }
