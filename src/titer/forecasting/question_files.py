@@ -1,12 +1,13 @@
 """Files of questions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from titer.data.readers.arrow import ArrowFile
+from titer.data.readers.arrow import DAMAGE, ArrowFile, ArrowTable
 from titer.data.readers.base import Batch, Source
 from titer.data.readers.expression import find_column
 from titer.data.readers.options import TableOptions
@@ -17,11 +18,16 @@ from titer.forecasting.forecast import Unanswered
 from titer.forecasting.question import Question
 
 COLUMNS = ("subject", "relation", "object", "time")
+QUESTION_ROWS = pa.schema([("row", pa.int64()), *((name, pa.string()) for name in (*COLUMNS, "problem"))])
+"""The columns of a table of questions; ``problem`` says why a row cannot be read."""
+OWN = "own"
+"""The column of a table of questions with the other columns of the file, as a structure."""
+BATCH_ROWS = 1 << 16
 BLOCK_BYTES = 1 << 20
 
 
-def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[Question | Unanswered]:
-    """Read questions from a CSV, JSON-lines, Parquet or Feather file.
+class QuestionFile:
+    """A CSV, JSON-lines, Parquet or Feather file of questions.
 
     The file has a column ``relation``, a column ``subject`` or ``object`` or both, and optionally ``time``. What a
     question asks for is empty or ``?``. A question without a time is about the step after the last known fact.
@@ -29,6 +35,139 @@ def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[
     Args:
         path: The file.
         mapping: How the dataset was imported: columns with those names and dates in that format are understood too.
+        name: What messages call the file; by default its path.
+        constants: Columns with the same value in all rows, such as those in the folder names of a partitioned dataset.
+
+    Attributes:
+        own: The other columns of the file. Those of Parquet and Feather files have their types; others are text.
+
+    Raises:
+        DataError: The file does not exist, has an unknown format, or lacks a column.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        mapping: TableOptions | None = None,
+        name: str | None = None,
+        constants: Mapping[str, str] | None = None,
+    ):
+        self.path = path
+        self._mapping = mapping = mapping or TableOptions()
+        self._source = open_source(path, name=name)
+        self._constants = dict(constants or {})
+        try:
+            self._columns = self._find_columns()
+        except DataError:
+            if mapping.delimiter is None and mapping.encoding is None:
+                raise
+            self._source = open_source(path, delimiter=mapping.delimiter, encoding=mapping.encoding, name=name)
+            self._columns = self._find_columns()
+        used = set(self._columns.values())
+        types = _arrow_schema(path) if isinstance(self._source, ArrowFile) else None
+        names = [column for column in self._all_columns() if column not in used]
+        self.own = pa.schema(
+            [(name, types.field(name).type if types and name in types.names else pa.string()) for name in names]
+        )
+        self._source.text_columns = frozenset(names)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the questions in the order of the file: ``QUESTION_ROWS``, and ``own`` if there are other columns.
+
+        Raises:
+            DataError: The file is damaged.
+        """
+        rejections = Rejections(skip=True)
+        for batch, typed in self._batches(rejections):
+            unreadable, rejections.held = sorted(rejections.held), []
+            yield self._table(batch, typed, unreadable)
+        if rest := [*rejections.held, *rejections.problems]:
+            yield self._unreadable(rest)
+
+    def _all_columns(self) -> list[str]:
+        columns = self._source.columns()
+        return [*columns, *(name for name in self._constants if name not in columns)]
+
+    def _find_columns(self) -> dict[str, str]:
+        """Return the name of the column for each part of a question."""
+        columns, mapping = self._all_columns(), self._mapping
+        present = {name.casefold(): name for name in reversed(columns)}
+        found = {part: present[part] for part in COLUMNS if part in present}
+        for part in (part for part in COLUMNS if part not in found):
+            if column := find_column(mapping.columns.get(part, part), columns):
+                found[part] = column
+        if not {"relation"} & {*found, *mapping.constants} or not {"subject", "object"} & set(found):
+            raise DataError(
+                f"{self._source.name}: questions need a column 'relation' and a column 'subject' or 'object'; "
+                f"the file has {', '.join(columns)}"
+            )
+        return found
+
+    def _batches(self, rejections: Rejections) -> Iterator[tuple[Batch, pa.Table | None]]:
+        """Yield batches as text, and beside those of Arrow files the same rows with their types."""
+        source = self._source
+        present = source.columns()
+        if not isinstance(source, ArrowFile):
+            yield from ((batch, None) for batch in source.batches(present, rejections))
+            return
+        parts, seen = [name for name in self._columns.values() if name in present], 0
+        for typed in _typed_tables(self.path, source):
+            for batch in ArrowTable(source.name, typed).batches(parts, rejections):
+                yield Batch(batch.columns, np.arange(seen + 1, seen + 1 + typed.num_rows)), typed
+            seen += typed.num_rows
+
+    def _table(self, batch: Batch, typed: pa.Table | None, unreadable: list[Problem]) -> pa.Table:
+        """Return the questions of a batch and the rows between them that cannot be read."""
+        size = len(batch.rows)
+        nothing = pa.nulls(size, pa.string())
+        parts = {part: self._part(batch, part) for part in COLUMNS if part in self._columns}
+        if "relation" not in parts:
+            parts["relation"] = pa.repeat(pa.scalar(self._mapping.constants["relation"]), size)
+        arrays = [pa.array(batch.rows), *(parts.get(part, nothing) for part in COLUMNS), nothing]
+        table = pa.Table.from_arrays(arrays, schema=QUESTION_ROWS)
+        if len(self.own):
+            own = [
+                typed.column(name).combine_chunks() if typed and name in typed.column_names else self._text(batch, name)
+                for name in self.own.names
+            ]
+            table = table.append_column(OWN, pa.StructArray.from_arrays(own, fields=list(self.own)))
+        if not unreadable:
+            return table
+        return pa.concat_tables([table, self._unreadable(unreadable)]).sort_by("row")
+
+    def _part(self, batch: Batch, part: str) -> pa.Array:
+        """Return the values of one part of the questions; each distinct value is converted once."""
+        column = self._columns[part]
+        if column not in batch.columns:
+            return self._text(batch, column)
+        encoded = batch.columns[column]
+        values = [_asked(value) for value in encoded.dictionary.to_pylist()]
+        if part == "time":
+            values = [None if value is None else self._mapping.date(value) for value in values]
+        return pa.array(values, pa.string()).take(encoded.indices)
+
+    def _text(self, batch: Batch, column: str) -> pa.Array:
+        if column not in batch.columns:
+            return pa.repeat(pa.scalar(self._constants[column]), len(batch.rows))
+        encoded = batch.columns[column]
+        values = [value.decode("utf-8", "replace") or None for value in encoded.dictionary.to_pylist()]
+        return pa.array(values, pa.string()).take(encoded.indices)
+
+    def _unreadable(self, problems: list[Problem]) -> pa.Table:
+        rows = [
+            {"row": found.row, "problem": f"row {found.row}: {found.reason}: {found.text}"} for found in sorted(problems)
+        ]
+        table = pa.Table.from_pylist(rows, QUESTION_ROWS)
+        own = pa.nulls(len(rows), pa.struct(list(self.own)))
+        return table.append_column(OWN, own) if len(self.own) else table
+
+
+def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[Question | Unanswered]:
+    """Read questions from a file.
+
+    Args:
+        path: The file, as for ``QuestionFile``.
+        mapping: How the dataset was imported.
 
     Returns:
         An iterator over the questions in the order of the file. A row that cannot be read yields an ``Unanswered``.
@@ -36,16 +175,22 @@ def read_questions(path: Path, mapping: TableOptions | None = None) -> Iterator[
     Raises:
         DataError: The file does not exist, has an unknown format, or lacks a column.
     """
-    mapping = mapping or TableOptions()
-    source = open_source(path)
-    try:
-        columns = _columns(source, mapping)
-    except DataError:
-        if mapping.delimiter is None and mapping.encoding is None:
-            raise
-        source = open_source(path, delimiter=mapping.delimiter, encoding=mapping.encoding)
-        columns = _columns(source, mapping)
-    return _questions(source, columns, mapping)
+    file = QuestionFile(path, mapping)
+    return (question for table in file.tables() for question in questions_of(table))
+
+
+def questions_of(table: pa.Table) -> Iterator[Question | Unanswered]:
+    """Yield the questions of a table, and ``Unanswered`` for rows that cannot be read.
+
+    Args:
+        table: A table with the columns of ``QUESTION_ROWS``.
+    """
+    columns = (table.column(name).to_pylist() for name in (*COLUMNS, "problem"))
+    for subject, relation, object, time, problem in zip(*columns, strict=True):
+        if problem is not None:
+            yield Unanswered.because(Question(None, ""), DataError(problem))
+        else:
+            yield Question(subject, relation or "", object, time)
 
 
 def count_rows(path: Path) -> int:
@@ -56,55 +201,30 @@ def count_rows(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
 
 
-def _columns(source: Source, mapping: TableOptions) -> dict[str, str]:
-    """Return the name of the column for each part of a question."""
-    columns = source.columns()
-    present = {name.casefold(): name for name in reversed(columns)}
-    found = {part: present[part] for part in COLUMNS if part in present}
-    for part in (part for part in COLUMNS if part not in found):
-        if column := find_column(mapping.columns.get(part, part), columns):
-            found[part] = column
-    if not {"relation"} & {*found, *mapping.constants} or not {"subject", "object"} & set(found):
-        raise DataError(
-            f"{source.path}: questions need a column 'relation' and a column 'subject' or 'object'; "
-            f"the file has {', '.join(columns)}"
-        )
-    return found
+def _arrow_schema(path: Path) -> pa.Schema:
+    if path.suffix.lower() == ".parquet":
+        return pq.read_schema(path)
+    with pa.ipc.open_file(pa.OSFile(str(path))) as file:
+        return file.schema
 
 
-def _questions(source: Source, columns: dict[str, str], mapping: TableOptions) -> Iterator[Question | Unanswered]:
-    rejections = Rejections(skip=True)
-    for batch in source.batches(list(columns.values()), rejections):
-        unreadable, rejections.held = sorted(rejections.held), []
-        questions = _of_batch(batch, columns, mapping)
-        for row in batch.rows.tolist():
-            while unreadable and unreadable[0].row < row:
-                yield _unreadable(unreadable.pop(0))
-            yield next(questions)
-        yield from map(_unreadable, unreadable)
-    yield from map(_unreadable, [*rejections.held, *rejections.problems])
+def _typed_tables(path: Path, source: Source) -> Iterator[pa.Table]:
+    """Yield the rows of a Parquet or Feather file with the types of its columns."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            with pq.ParquetFile(path) as file:
+                yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches(batch_size=BATCH_ROWS))
+            return
+        with pa.ipc.open_file(pa.OSFile(str(path))) as file:
+            for index in range(file.num_record_batches):
+                batch = file.get_batch(index)
+                # Offsets that point outside of the file would crash, or show memory of this process as names.
+                batch.validate(full=True)
+                yield pa.Table.from_batches([batch])
+    except DAMAGE as error:
+        raise DataError(f"{source.name}: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
 
 
-def _of_batch(batch: Batch, columns: dict[str, str], mapping: TableOptions) -> Iterator[Question]:
-    """Yield the questions of a batch of rows; each distinct value is decoded once."""
-    parts = {}
-    for part, name in columns.items():
-        column = batch.columns[name]
-        values = [_text(value) for value in column.dictionary.to_pylist()]
-        parts[part] = [values[index] for index in column.indices.to_pylist()]
-        if part == "time":
-            parts[part] = [None if value is None else mapping.date(value) for value in parts[part]]
-    nothing = [None] * len(batch.rows)
-    if "relation" not in parts:
-        parts["relation"] = [mapping.constants["relation"]] * len(batch.rows)
-    for subject, relation, object, time in zip(*(parts.get(part, nothing) for part in COLUMNS), strict=True):
-        yield Question(subject, relation or "", object, time)
-
-
-def _text(value: bytes) -> str | None:
+def _asked(value: bytes) -> str | None:
     text = value.decode("utf-8", "replace").strip()
     return None if text in ("", "?") else text
-
-
-def _unreadable(problem: Problem) -> Unanswered:
-    return Unanswered.because(Question(None, ""), DataError(f"row {problem.row}: {problem.reason}: {problem.text}"))
