@@ -33,7 +33,7 @@ class QuestionFile:
     question asks for is empty or ``?``. A question without a time is about the step after the last known fact.
 
     Args:
-        path: The file.
+        questions: The file, or a table in memory.
         mapping: How the dataset was imported: columns with those names and dates in that format are understood too.
         name: What messages call the file; by default its path.
         constants: Columns with the same value in all rows, such as those in the folder names of a partitioned dataset.
@@ -47,29 +47,31 @@ class QuestionFile:
 
     def __init__(
         self,
-        path: Path,
+        questions: Path | pa.Table,
         mapping: TableOptions | None = None,
         name: str | None = None,
         constants: Mapping[str, str] | None = None,
     ):
-        self.path = path
         self._mapping = mapping = mapping or TableOptions()
-        self._source = open_source(path, name=name)
+        self._source = _open(questions, name)
         self._constants = dict(constants or {})
         try:
             self._columns = self._find_columns()
         except DataError:
-            if mapping.delimiter is None and mapping.encoding is None:
+            if isinstance(questions, pa.Table) or (mapping.delimiter is None and mapping.encoding is None):
                 raise
-            self._source = open_source(path, delimiter=mapping.delimiter, encoding=mapping.encoding, name=name)
+            self._source = open_source(questions, delimiter=mapping.delimiter, encoding=mapping.encoding, name=name)
             self._columns = self._find_columns()
         used = set(self._columns.values())
-        types = _arrow_schema(path) if isinstance(self._source, ArrowFile) else None
+        types = _types(self._source)
         names = [column for column in self._all_columns() if column not in used]
-        self.own = pa.schema(
-            [(name, types.field(name).type if types and name in types.names else pa.string()) for name in names]
-        )
+        self.own = pa.schema([(name, types.get(name, pa.string())) for name in names])
         self._source.text_columns = frozenset(names)
+
+    @property
+    def name(self) -> str:
+        """What messages call the file."""
+        return self._source.name
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the questions in the order of the file: ``QUESTION_ROWS``, and ``own`` if there are other columns.
@@ -111,10 +113,12 @@ class QuestionFile:
             yield from ((batch, None) for batch in source.batches(present, rejections))
             return
         parts, seen = [name for name in self._columns.values() if name in present], 0
-        for typed in _typed_tables(self.path, source):
-            for batch in ArrowTable(source.name, typed).batches(parts, rejections):
+        for whole in _typed_tables(source):
+            for start in range(0, whole.num_rows, BATCH_ROWS):
+                typed = whole.slice(start, BATCH_ROWS).combine_chunks()
+                (batch,) = ArrowTable(source.name, typed).batches(parts, rejections)
                 yield Batch(batch.columns, np.arange(seen + 1, seen + 1 + typed.num_rows)), typed
-            seen += typed.num_rows
+                seen += typed.num_rows
 
     def _table(self, batch: Batch, typed: pa.Table | None, unreadable: list[Problem]) -> pa.Table:
         """Return the questions of a batch and the rows between them that cannot be read."""
@@ -127,8 +131,10 @@ class QuestionFile:
         table = pa.Table.from_arrays(arrays, schema=QUESTION_ROWS)
         if len(self.own):
             own = [
-                typed.column(name).combine_chunks() if typed and name in typed.column_names else self._text(batch, name)
-                for name in self.own.names
+                typed.column(field.name).combine_chunks().cast(field.type)
+                if typed is not None and field.name in typed.column_names
+                else self._text(batch, field.name)
+                for field in self.own
             ]
             table = table.append_column(OWN, pa.StructArray.from_arrays(own, fields=list(self.own)))
         if not unreadable:
@@ -155,7 +161,8 @@ class QuestionFile:
 
     def _unreadable(self, problems: list[Problem]) -> pa.Table:
         rows = [
-            {"row": found.row, "problem": f"row {found.row}: {found.reason}: {found.text}"} for found in sorted(problems)
+            {"row": found.row, "problem": f"row {found.row}: {found.reason}: {found.text}"}
+            for found in sorted(problems)
         ]
         table = pa.Table.from_pylist(rows, QUESTION_ROWS)
         own = pa.nulls(len(rows), pa.struct(list(self.own)))
@@ -201,26 +208,44 @@ def count_rows(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
 
 
-def _arrow_schema(path: Path) -> pa.Schema:
-    if path.suffix.lower() == ".parquet":
-        return pq.read_schema(path)
-    with pa.ipc.open_file(pa.OSFile(str(path))) as file:
-        return file.schema
+def _open(questions: Path | pa.Table, name: str | None) -> Source:
+    if isinstance(questions, pa.Table):
+        return ArrowTable(name or "the table of questions", questions)
+    return open_source(questions, name=name)
 
 
-def _typed_tables(path: Path, source: Source) -> Iterator[pa.Table]:
-    """Yield the rows of a Parquet or Feather file with the types of its columns."""
+def _types(source: Source) -> dict[str, pa.DataType]:
+    """Return the types of the columns of Arrow data; dictionaries and other forms of text become plain."""
+    if not isinstance(source, ArrowFile):
+        return {}
+    if isinstance(source, ArrowTable):
+        schema = source.table.schema
+    elif source.is_parquet:
+        schema = pq.read_schema(source.path)
+    else:
+        with pa.ipc.open_file(pa.OSFile(str(source.path))) as file:
+            schema = file.schema
+    types = {field.name: field.type for field in schema}
+    types = {name: type.value_type if pa.types.is_dictionary(type) else type for name, type in types.items()}
+    texts = (pa.types.is_large_string, pa.types.is_string_view)
+    return {name: pa.string() if any(is_text(type) for is_text in texts) else type for name, type in types.items()}
+
+
+def _typed_tables(source: ArrowFile) -> Iterator[pa.Table]:
+    """Yield the rows of Arrow data with the types of their columns."""
     try:
-        if path.suffix.lower() == ".parquet":
-            with pq.ParquetFile(path) as file:
+        if isinstance(source, ArrowTable):
+            yield source.table.combine_chunks()
+        elif source.is_parquet:
+            with pq.ParquetFile(source.path) as file:
                 yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches(batch_size=BATCH_ROWS))
-            return
-        with pa.ipc.open_file(pa.OSFile(str(path))) as file:
-            for index in range(file.num_record_batches):
-                batch = file.get_batch(index)
-                # Offsets that point outside of the file would crash, or show memory of this process as names.
-                batch.validate(full=True)
-                yield pa.Table.from_batches([batch])
+        else:
+            with pa.ipc.open_file(pa.OSFile(str(source.path))) as file:
+                for index in range(file.num_record_batches):
+                    batch = file.get_batch(index)
+                    # Offsets that point outside of the file would crash, or show memory of this process as names.
+                    batch.validate(full=True)
+                    yield pa.Table.from_batches([batch])
     except DAMAGE as error:
         raise DataError(f"{source.name}: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
 
