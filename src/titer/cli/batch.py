@@ -1,0 +1,296 @@
+"""Files of questions: answered on the screen, into a file, or as a batch job into a folder."""
+
+import json as json_text
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from titer.cli.interruption import INTERRUPTED, note_state
+from titer.cli.screen import note, say
+from titer.errors import TiterError
+
+if TYPE_CHECKING:
+    from titer.data.readers.options import TableOptions
+    from titer.forecasting.forecaster import Forecaster
+    from titer.forecasting.jobs.inputs import QuestionInputs
+    from titer.forecasting.jobs.job import Job, PartitionResult
+    from titer.forecasting.jobs.tasks import Task
+    from titer.runs.run import Run
+
+
+class Engine(StrEnum):
+    """What answers the questions of a file."""
+
+    local = "local"
+    ray = "ray"
+
+
+class PartitionFormat(StrEnum):
+    """The formats of the files in a folder of answers."""
+
+    parquet = "parquet"
+    csv = "csv"
+    jsonl = "jsonl"
+
+
+QuestionsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--file",
+        metavar="QUESTIONS",
+        help="CSV, JSON lines or Parquet with columns subject, relation, object, time: a file, a folder, a pattern "
+        "such as 'questions/*.parquet', or a URL such as s3://bucket/questions.",
+    ),
+]
+AnswersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="ANSWERS",
+        help="A file (.csv, .jsonl or .parquet), or a folder or URL for a job that can be continued after an "
+        "interruption.",
+    ),
+]
+EngineOption = Annotated[
+    Engine, typer.Option("--engine", help="What answers a file of questions: this process, or a Ray cluster.")
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A running Ray cluster, or auto to find it (default: start Ray here)."),
+]
+RayWorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Workers on the Ray cluster, each with a model (default: as many as fit)."),
+]
+GpusOption = Annotated[
+    float, typer.Option("--gpus-per-worker", min=0.0, help="GPUs of each worker; 0.5 if two workers share one.")
+]
+PartitionSizeOption = Annotated[
+    int, typer.Option("--partition-size", min=1, help="Questions for each file of a folder.")
+]
+FormatOption = Annotated[PartitionFormat, typer.Option("--format", help="Format of the files in a folder of answers.")]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A file of questions, and the options of the command that answers it."""
+
+    run: Path
+    file: str
+    out: str | None
+    store: str | None
+    device: str
+    overwrite: bool
+    raw_csv: bool
+    json: bool
+    engine: Engine = Engine.local
+    address: str | None = None
+    workers: int | None = None
+    gpus_per_worker: float = 0.0
+    partition_size: int = 8192
+    format: PartitionFormat = PartitionFormat.parquet
+    threads: int | None = None
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the answers are written into a folder."""
+        if self.out is None:
+            return False
+        return self.out.endswith("/") or "://" in self.out or not Path(self.out).suffix or Path(self.out).is_dir()
+
+    def answer(self, task: "Task") -> None:
+        """Answer the questions."""
+        from titer.forecasting.answer_files import check_can_write
+        from titer.forecasting.jobs.inputs import QuestionInputs, QuestionLocation
+
+        if self.has_folder:
+            _answer_into_folder(self, task)
+            return
+        if self.engine is Engine.ray:
+            raise TiterError("--engine ray writes a folder: pass --out FOLDER/")
+        # Errors in the files are reported before the model is loaded.
+        if self.out is not None:
+            check_can_write(Path(self.out), overwrite=self.overwrite)
+        with QuestionLocation(self.file).located() as found:
+            inputs = QuestionInputs.open(found, _mapping(self.run))
+            forecaster = self.load(task)
+            if self.out is None:
+                _answer_on_screen(self, task, forecaster, inputs)
+            else:
+                _answer_into_file(self, task, forecaster, inputs, Path(self.out))
+
+    def load(self, task: "Task") -> "Forecaster":
+        """Load the run, with its event model if the task needs it."""
+        from titer.forecasting.forecaster import Forecaster
+
+        note_state(self.run)
+        forecaster = Forecaster.load(self.run, self.device, self.store)
+        if task.needs_events:
+            prepare_events(forecaster)
+        elif getattr(task, "explain", 0):
+            note_no_evidence(forecaster)
+        return forecaster
+
+
+def prepare_events(forecaster: "Forecaster") -> None:
+    """Load the event model of a run; if it has none, train and keep it, and say so."""
+    if forecaster.has_events:
+        return
+    note("training the event model, once for this run")
+    forecaster.prepare_events()
+    if forecaster.run is not None and not forecaster.has_stored_events:
+        note(f"{forecaster.run.path} cannot be written to, so the event model is not kept")
+
+
+def note_no_evidence(forecaster: "Forecaster") -> None:
+    """Say that a model has no evidence, if it has none."""
+    if not forecaster.model.explains():
+        note(f"note: {forecaster.model.name} has no evidence to show")
+
+
+def _mapping(run: Path) -> "TableOptions | None":
+    """Return how the dataset of a run was imported, without loading its model; ``None`` if that is not known."""
+    from titer.data.dataset_folder import read_mapping
+    from titer.training.layout import DATASET
+
+    return read_mapping(run / DATASET)
+
+
+def _answer_on_screen(batch: Batch, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs") -> None:
+    from titer.forecasting.forecast import Unanswered
+    from titer.forecasting.question_files import questions_of
+    from titer.progress import track
+
+    questions = (question for table in inputs.tables() for question in questions_of(table))
+    total = unanswered = 0
+    for result in track(task.results(forecaster, questions), "answering", inputs.count()):
+        say(json_text.dumps(result.to_dict(), ensure_ascii=False) if batch.json else f"{result}\n")
+        total += 1
+        unanswered += isinstance(result, Unanswered)
+    _note_unanswered(unanswered, total, "see above")
+
+
+def _answer_into_file(
+    batch: Batch, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs", out: Path
+) -> None:
+    from titer.forecasting.answer_files import write_batches
+    from titer.forecasting.jobs.answering import answer_schema, answer_table
+    from titer.progress import track
+
+    total = unanswered = 0
+    progress = track(count(), "answering", inputs.count())
+
+    def answers() -> Iterator[Any]:
+        nonlocal total, unanswered
+        for table in inputs.tables():
+            total += table.num_rows
+            for rows in answer_table(task, forecaster, table, lambda: next(progress)):
+                unanswered += rows.num_rows - rows.column("error").null_count
+                yield rows
+
+    schema = answer_schema(task, inputs.schema)
+    write_batches(answers(), schema, out, overwrite=batch.overwrite, raw_csv=batch.raw_csv)
+    progress.close()
+    note(f"{out}: answers to {total:,} questions")
+    _note_unanswered(unanswered, total, 'see the column "error"')
+
+
+def _answer_into_folder(batch: Batch, task: "Task") -> None:
+    from titer.files import locked
+    from titer.forecasting.jobs.folder import JobFolder
+    from titer.progress import track
+
+    assert batch.out is not None
+    folder = JobFolder(batch.out)
+    with locked(folder.path / ".lock", folder.path) if folder.path is not None else _unlocked():
+        job, run = _prepared(batch, task, folder)
+        missing, total = len(job.missing()), len(job.sizes)
+        if missing < total:
+            note(f"{folder}: {total - missing:,} of {total:,} partitions are answered already")
+        questions = unanswered = 0
+        with _continued_later(job):
+            for result in track(_results(batch, job, run), "answering partitions", missing) if missing else ():
+                questions += result.num_questions
+                unanswered += result.num_unanswered
+        job.finish()
+    note(f"{folder}: answers to {job.num_questions:,} questions in {total:,} files")
+    _note_unanswered(unanswered, questions, 'see the column "error"')
+
+
+def _prepared(batch: Batch, task: "Task", folder: Any) -> "tuple[Job, Run]":
+    """Return the job that was begun in the folder, or a new one whose questions are written as partitions."""
+    from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
+    from titer.forecasting.jobs.inputs import QuestionInputs, QuestionLocation
+    from titer.forecasting.jobs.job import Job
+    from titer.runs.run import Run
+    from titer.training.layout import EVENTS
+    from titer.version import __version__
+
+    run, location = Run(batch.run), QuestionLocation(batch.file)
+    if task.needs_events and not (run.path / EVENTS).is_file():
+        batch.load(task)
+    settings: dict[str, Any] = {
+        "task": task.to_dict(),
+        "run": fingerprint(run, events=task.needs_events),
+        "facts": list(facts_version(batch.store or run.store_path, run.dataset)),
+        "format": str(batch.format),
+        "raw_csv": batch.raw_csv,
+        "partition_size": batch.partition_size,
+        "titer": __version__,
+    }
+    if location.is_remote:
+        settings["inputs"] = location.identity(None)
+        if found := Job.find(folder, task, settings, overwrite=batch.overwrite):
+            return found, run
+    with location.located() as files:
+        if not location.is_remote:
+            settings["inputs"] = location.identity(files)
+            if found := Job.find(folder, task, settings, overwrite=batch.overwrite):
+                return found, run
+        inputs = QuestionInputs.open(files, _mapping(batch.run))
+        return Job(folder, task, settings).prepare(inputs.tables(), run.dataset.axis), run
+
+
+def _results(batch: Batch, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
+    if batch.engine is Engine.local:
+        from titer.forecasting.jobs.job import run_locally
+
+        return run_locally(job, batch.load(job.task))
+    try:
+        from titer.ray.engine import Cluster, run_on_ray
+    except ImportError as error:
+        from titer.extras import missing
+
+        raise missing("--engine ray", "ray") from error
+    note_state(batch.run)
+    cluster = Cluster(batch.address, batch.workers, batch.gpus_per_worker, batch.threads or 1)
+    return run_on_ray(job, run, job.settings["run"], batch.device, batch.store, cluster)
+
+
+@contextmanager
+def _unlocked() -> Generator[None]:
+    """Do without a lock: an object store has none."""
+    yield
+
+
+@contextmanager
+def _continued_later(job: "Job") -> Generator[None]:
+    """On Ctrl-C, say how far the job is and how to continue it, and exit."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = len(job.sizes) - len(job.missing())
+        note(f"\ninterrupted after {done:,} of {len(job.sizes):,} partitions; to continue, run the same command again")
+        sys.exit(INTERRUPTED)
+
+
+def _note_unanswered(unanswered: int, questions: int, where: str) -> None:
+    if unanswered:
+        note(f"{unanswered:,} of {questions:,} questions could not be answered: {where}")
