@@ -204,13 +204,29 @@ def _answer_into_file(
 
 def _answer_into_folder(batch: Batch, task: "Task") -> None:
     from titer.files import locked
+    from titer.forecasting.jobs.begin import open_job
     from titer.forecasting.jobs.folder import JobFolder
     from titer.progress import track
+    from titer.runs.run import Run
+    from titer.training.layout import EVENTS
 
     assert batch.out is not None
     folder = JobFolder(batch.out)
     with locked(folder.path / ".lock", folder.path) if folder.path is not None else _unlocked():
-        job, run = _prepared(batch, task, folder)
+        run = Run(batch.run)
+        if task.needs_events and not (run.path / EVENTS).is_file():
+            batch.load(task)
+        job = open_job(
+            folder,
+            task,
+            run,
+            batch.file,
+            store=batch.store,
+            format=str(batch.format),
+            raw_csv=batch.raw_csv,
+            partition_size=batch.partition_size,
+            overwrite=batch.overwrite,
+        )
         missing, total = len(job.missing()), len(job.sizes)
         if missing < total:
             note(f"{folder}: {total - missing:,} of {total:,} partitions are answered already")
@@ -222,40 +238,6 @@ def _answer_into_folder(batch: Batch, task: "Task") -> None:
         job.finish()
     note(f"{folder}: answers to {job.num_questions:,} questions in {total:,} files")
     _note_unanswered(unanswered, questions, 'see the column "error"')
-
-
-def _prepared(batch: Batch, task: "Task", folder: Any) -> "tuple[Job, Run]":
-    """Return the job that was begun in the folder, or a new one whose questions are written as partitions."""
-    from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
-    from titer.forecasting.jobs.inputs import QuestionInputs, QuestionLocation
-    from titer.forecasting.jobs.job import Job
-    from titer.runs.run import Run
-    from titer.training.layout import EVENTS
-    from titer.version import __version__
-
-    run, location = Run(batch.run), QuestionLocation(batch.file)
-    if task.needs_events and not (run.path / EVENTS).is_file():
-        batch.load(task)
-    settings: dict[str, Any] = {
-        "task": task.to_dict(),
-        "run": fingerprint(run, events=task.needs_events),
-        "facts": list(facts_version(batch.store or run.store_path, run.dataset)),
-        "format": str(batch.format),
-        "raw_csv": batch.raw_csv,
-        "partition_size": batch.partition_size,
-        "titer": __version__,
-    }
-    if location.is_remote:
-        settings["inputs"] = location.identity(None)
-        if found := Job.find(folder, task, settings, overwrite=batch.overwrite):
-            return found, run
-    with location.located() as files:
-        if not location.is_remote:
-            settings["inputs"] = location.identity(files)
-            if found := Job.find(folder, task, settings, overwrite=batch.overwrite):
-                return found, run
-        inputs = QuestionInputs.open(files, _mapping(batch.run))
-        return Job(folder, task, settings).prepare(inputs.tables(), run.dataset.axis), run
 
 
 def _results(batch: Batch, job: "Job", run: "Run") -> "Iterator[PartitionResult]":

@@ -1,5 +1,6 @@
 """Run the partitions of a batch job on a Ray cluster."""
 
+import logging
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -96,9 +97,7 @@ def run_on_ray(
             compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2),
             num_cpus=cluster.threads,
             num_gpus=cluster.gpus_per_worker or None,
-            max_restarts=-1,
-            max_task_retries=-1,
-        )
+        )  # an actor that dies is replaced by Ray Data, and its task is repeated
         with _readable_errors():
             for row in answered.iter_rows():
                 yield PartitionResult(**row)
@@ -115,9 +114,10 @@ def _connected(cluster: Cluster) -> Generator[None]:
         # More CPUs than workers, as Ray Data needs some itself; they are logical.
         options = {"address": "local", "num_cpus": (cluster.workers or os.cpu_count() or 1) * cluster.threads + 1}
     try:
-        ray.init(**options, include_dashboard=None, logging_level="warning", log_to_driver=False)
+        ray.init(**options, logging_level="error", log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise ConfigError(f"cannot use the Ray cluster {cluster.address!r}: {str(error).splitlines()[0]}") from error
+    logging.getLogger("ray.data").setLevel(logging.ERROR)  # the command shows the progress itself
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.enable_rich_progress_bars = False
