@@ -35,6 +35,7 @@ from rendering.paper import (
     time_table,
     unseen_table,
 )
+from rendering.ray import ray_table
 from rendering.scale import memory_table, scale_table
 from rendering.walk import walk_table
 from titer.evaluation.comparison import cell
@@ -209,6 +210,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "planted causes": planted,
     "scale": scale_table,
     "scale, memory": memory_table,
+    "ray": ray_table,
     **{
         f"path mixture, {name}": logged("path_mixture", name)
         for name in ("first design", "without improvement", "with improvement", "names")

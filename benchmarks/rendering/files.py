@@ -36,6 +36,8 @@ class Measurements:
     """Figures without a result file, with their sources, from ``notes/``."""
     events: list[Row] = field(default_factory=list)
     """Evaluations of event forecasts, one file for each run and split, from ``events/``."""
+    ray: dict[str, Row] = field(default_factory=dict)
+    """Throughput of batch jobs by run, from ``ray/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -51,6 +53,7 @@ class Measurements:
             _all(folder / "scale"),
             _all(folder / "notes"),
             list(_all(folder / "events").values()),
+            _all(folder / "ray"),
         )
 
     def of(self, label: str) -> list[Row]:

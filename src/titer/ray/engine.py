@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -50,10 +50,7 @@ class PartitionWorker:
         """Answer the partitions with the given numbers, and return what was done."""
         found = [self.job.answer(number, self.forecaster) for number in batch["partition"].tolist()]
         done = [result for result in found if result is not None]
-        return {
-            name: [getattr(result, name) for result in done]
-            for name in ("partition", "num_questions", "num_unanswered", "seconds")
-        }
+        return {field.name: [getattr(result, field.name) for result in done] for field in fields(PartitionResult)}
 
 
 def run_on_ray(

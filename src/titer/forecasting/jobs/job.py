@@ -43,6 +43,7 @@ class PartitionResult:
     num_questions: int
     num_unanswered: int
     seconds: float
+    cpu_seconds: float
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Job:
         name = self._answers(partition)
         if name in self.folder.names():
             return None
-        started = time.monotonic()
+        started, cpu_started = time.monotonic(), time.process_time()
         questions = self.folder.read_table(self._questions(partition))
         unanswered = 0
 
@@ -152,7 +153,8 @@ class Job:
             # Checked after the answers: the version only grows, so these facts were known all the time.
             if list(forecaster.facts_version) != self.settings["facts"]:
                 raise TiterError("facts were added or removed while the job ran; begin again with --overwrite")
-        return PartitionResult(partition, questions.num_rows, unanswered, time.monotonic() - started)
+        seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu_started
+        return PartitionResult(partition, questions.num_rows, unanswered, seconds, cpu_seconds)
 
     def finish(self) -> None:
         """Remove what only an unfinished job needs."""
