@@ -43,9 +43,7 @@ def test_a_batch_is_answered_like_single_questions(predictor: Predictor, recurre
 
 
 def test_numpy_batches_have_the_same_answers(predictor: Predictor):
-    arrays = {
-        name: np.array(column.to_pylist(), dtype=object) for name, column in zip(BATCH.column_names, BATCH.columns)
-    }
+    arrays = {name: np.array(column, dtype=object) for name, column in BATCH.to_pydict().items()}
     arrays["key"] = np.array([1.5, 2.5, 3.5])
     assert predictor(arrays).equals(predictor(BATCH))
 

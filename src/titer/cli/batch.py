@@ -79,7 +79,7 @@ FormatOption = Annotated[PartitionFormat, typer.Option("--format", help="Format 
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchRequest:
     """A file of questions, and the options of the command that answers it."""
 
     run: Path
@@ -163,7 +163,7 @@ def _mapping(run: Path) -> "TableOptions | None":
     return read_mapping(run / DATASET)
 
 
-def _answer_on_screen(batch: Batch, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs") -> None:
+def _answer_on_screen(batch: BatchRequest, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs") -> None:
     from titer.forecasting.forecast import Unanswered
     from titer.forecasting.question_files import questions_of
     from titer.progress import track
@@ -178,7 +178,7 @@ def _answer_on_screen(batch: Batch, task: "Task", forecaster: "Forecaster", inpu
 
 
 def _answer_into_file(
-    batch: Batch, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs", out: Path
+    batch: BatchRequest, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs", out: Path
 ) -> None:
     from titer.forecasting.answer_files import write_batches
     from titer.forecasting.jobs.answering import answer_schema, answer_table
@@ -202,7 +202,7 @@ def _answer_into_file(
     _note_unanswered(unanswered, total, 'see the column "error"')
 
 
-def _answer_into_folder(batch: Batch, task: "Task") -> None:
+def _answer_into_folder(batch: BatchRequest, task: "Task") -> None:
     from titer.files import locked
     from titer.forecasting.jobs.begin import open_job
     from titer.forecasting.jobs.folder import JobFolder
@@ -240,7 +240,7 @@ def _answer_into_folder(batch: Batch, task: "Task") -> None:
     _note_unanswered(unanswered, questions, 'see the column "error"')
 
 
-def _results(batch: Batch, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
+def _results(batch: BatchRequest, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
     if batch.engine is Engine.local:
         from titer.forecasting.jobs.job import run_locally
 

@@ -12,7 +12,7 @@ import typer
 from titer.cli.batch import (
     AddressOption,
     AnswersOption,
-    Batch,
+    BatchRequest,
     Engine,
     EngineOption,
     FormatOption,
@@ -114,8 +114,8 @@ def answer(
     if options.file is not None:
         if any((*names, options.start)):
             raise TiterError("--file cannot be combined with names or --from")
-        shared = {field.name: getattr(options, field.name) for field in fields(Batch) if field.name != "run"}
-        Batch(run, **shared).answer(task)
+        shared = {field.name: getattr(options, field.name) for field in fields(BatchRequest) if field.name != "run"}
+        BatchRequest(run, **shared).answer(task)
         return
     # Errors in the options are reported before the model is loaded.
     if options.out is not None:

@@ -7,7 +7,7 @@ import typer
 from titer.cli.batch import (
     AddressOption,
     AnswersOption,
-    Batch,
+    BatchRequest,
     Engine,
     EngineOption,
     FormatOption,
@@ -102,7 +102,7 @@ def forecast(
     if file is not None:
         if subject is not None or at is not None or without or with_:
             raise TiterError("--file cannot be combined with SUBJECT, --at, --without or --with")
-        batch = Batch(
+        batch = BatchRequest(
             run, file, out, store, device, overwrite, raw_csv, json, engine, address, workers, gpus_per_worker,
             partition_size, format, threads,
         )  # fmt: skip

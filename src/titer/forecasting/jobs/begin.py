@@ -51,12 +51,14 @@ def open_job(
     }
     if location.is_remote:  # identified without being copied
         settings["inputs"] = location.identity(None)
-        if (found := Job.find(folder, task, settings, overwrite=overwrite)) is not None:
+        found = Job.find(folder, task, settings, overwrite=overwrite)
+        if found is not None and found.is_ready:
             return found
     with location.located() as files:
         if not location.is_remote:
             settings["inputs"] = location.identity(files)
-            if (found := Job.find(folder, task, settings, overwrite=overwrite)) is not None:
+            found = Job.find(folder, task, settings, overwrite=overwrite)
+            if found is not None and found.is_ready:
                 return found
         inputs = QuestionInputs.open(files, run.dataset.mapping)
         return Job(folder, task, settings).prepare(inputs.tables(), run.dataset.axis)

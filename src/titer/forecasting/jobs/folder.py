@@ -1,5 +1,6 @@
 """The folder that a batch job writes: on a disk, or in an object store."""
 
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,9 +60,9 @@ class JobFolder:
             unfinished = self._full(f"_unfinished/{uuid4().hex}")
             self._system.create_dir(unfinished.rpartition("/")[0], recursive=True)
             self._system.create_dir(self._full(name).rpartition("/")[0], recursive=True)
-            fs.copy_files(
-                str(local), unfinished, source_filesystem=fs.LocalFileSystem(), destination_filesystem=self._system
-            )
+            # Not fs.copy_files, which ignores errors of the last part of an upload.
+            with local.open("rb") as source, self._system.open_output_stream(unfinished) as target:
+                shutil.copyfileobj(source, target)
             self._system.move(unfinished, self._full(name))
 
     def read_table(self, name: str) -> pa.Table:

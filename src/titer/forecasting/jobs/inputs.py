@@ -137,16 +137,18 @@ class QuestionLocation:
 
     def _remote(self) -> tuple[fs.FileSystem, list[fs.FileInfo]]:
         """Return the file system, and the files that match, in the order of their names."""
-        fixed = re.split(r"[*?\[]", self.address, maxsplit=1)[0]
-        has_pattern = fixed != self.address
-        start = fixed.rpartition("/")[0] if has_pattern else self.address
+        # After a question mark are options of the file system, such as the endpoint of an object store.
+        address, mark, options = self.address.partition("?")
+        fixed = re.split(r"[*\[]", address, maxsplit=1)[0]
+        has_pattern = fixed != address
+        start = fixed.rpartition("/")[0] if has_pattern else address
         try:
-            system, root = fs.FileSystem.from_uri(start)
+            system, root = fs.FileSystem.from_uri(f"{start}{mark}{options}")
             info = system.get_file_info(root)
             files = [info] if info.is_file else system.get_file_info(fs.FileSelector(root, recursive=True))
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.address} cannot be read: {str(error).splitlines()[0]}") from error
-        pattern = f"{root.rstrip('/')}/{self.address[len(start) :].lstrip('/')}" if has_pattern else None
+        pattern = f"{root.rstrip('/')}/{address[len(start) :].lstrip('/')}" if has_pattern else None
         chosen = [
             file
             for file in sorted(files, key=lambda file: file.path)

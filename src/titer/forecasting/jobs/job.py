@@ -115,6 +115,13 @@ class Job:
         """The number of questions."""
         return sum(self.sizes)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the questions of all missing partitions exist. Those of a finished job are removed."""
+        return {self._questions(number) for number in self.missing()} <= {
+            f"{QUESTIONS}/{name}" for name in self.folder.names(QUESTIONS)
+        }
+
     def missing(self) -> list[int]:
         """Return the partitions that are not answered yet."""
         done = self.folder.names()
