@@ -2,6 +2,8 @@
 
 import logging
 import os
+import re
+import socket
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -19,6 +21,8 @@ from titer.forecasting.jobs.job import Job, PartitionResult
 from titer.ray.node import NodeRun, pack
 from titer.runs.run import Run
 from titer.threads import THREADS_VARIABLE
+
+CONNECT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -111,8 +115,11 @@ def _connected(cluster: Cluster) -> Generator[None]:
         # More CPUs than workers, as Ray Data needs some itself; they are logical.
         options = {"address": "local", "num_cpus": (cluster.workers or os.cpu_count() or 1) * cluster.threads + 1}
     try:
+        if found := re.fullmatch(r"([^/]+):(\d+)", cluster.address or ""):
+            # Ray itself would try for minutes.
+            socket.create_connection((found[1], int(found[2])), CONNECT_SECONDS).close()
         ray.init(**options, logging_level="error", log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+    except (OSError, RuntimeError, ValueError, RayError) as error:
         raise ConfigError(f"cannot use the Ray cluster {cluster.address!r}: {str(error).splitlines()[0]}") from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # the command shows the progress itself
     context = ray.data.DataContext.get_current()
