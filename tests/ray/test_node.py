@@ -64,3 +64,34 @@ def test_a_run_with_other_contents_at_the_same_path_is_not_used(recurrency_run: 
     (path / "training.json").write_text((path / "training.json").read_text() + " ")
     with pytest.raises(RunError, match="another run"):
         given.open()
+
+
+CHANGED = """
+import sys
+from titer.errors import TiterError
+from titer.forecasting.jobs.begin import open_job
+from titer.forecasting.jobs.folder import JobFolder
+from titer.forecasting.jobs.tasks import AnswerTask
+from titer.ray.engine import Cluster, run_on_ray
+from titer.runs.run import Run
+from titer.store.facts import FactStore, NamedFact
+run = Run(sys.argv[1])
+job = open_job(JobFolder(sys.argv[3]), AnswerTask(), run, sys.argv[2])
+with FactStore(run.store_path, run.dataset) as store:
+    store.add([NamedFact("Caldera", "invite", "Newland", 181)])
+try:
+    list(run_on_ray(job, run, job.settings["run"], "cpu", None, Cluster(workers=1)))
+except TiterError as error:
+    print("refused:", error)
+"""
+
+
+def test_an_error_of_a_worker_is_the_error_of_the_job(
+    recurrency_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path
+):
+    """Facts that are added while a job runs must not change a part of its answers."""
+    (tmp_path / "questions.csv").write_text("subject,relation\nCaldera,invite\n")
+    words = [str(run_copy(recurrency_run)), str(tmp_path / "questions.csv"), str(tmp_path / "answers")]
+    done = subprocess.run([sys.executable, "-c", CHANGED, *words], capture_output=True, text=True, timeout=200)
+    assert "refused: facts were added or removed while the job ran" in done.stdout, done.stderr
+    assert list((tmp_path / "answers").glob("part-*")) == []

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from titer.cli.batch import (
+from titer.cli.batch import BatchRequest, prepare_events
+from titer.cli.batch_options import (
     AddressOption,
     AnswersOption,
-    BatchRequest,
     Engine,
     EngineOption,
     FormatOption,
@@ -21,7 +21,6 @@ from titer.cli.batch import (
     PartitionSizeOption,
     QuestionsOption,
     RayWorkersOption,
-    prepare_events,
 )
 from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, RawCsvOption, StoreOption, ThreadsOption
 from titer.cli.screen import note, say, say_json

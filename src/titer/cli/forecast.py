@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.batch import (
+from titer.cli.batch import BatchRequest, note_no_evidence
+from titer.cli.batch_options import (
     AddressOption,
     AnswersOption,
-    BatchRequest,
     Engine,
     EngineOption,
     FormatOption,
@@ -16,7 +16,6 @@ from titer.cli.batch import (
     PartitionSizeOption,
     QuestionsOption,
     RayWorkersOption,
-    note_no_evidence,
 )
 from titer.cli.interruption import note_state
 from titer.cli.options import (

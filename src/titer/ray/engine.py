@@ -83,10 +83,10 @@ def run_on_ray(
     missing = job.missing()
     if not missing:
         return
-    with _connected(cluster):
+    with _connected(cluster) as started_here:
         workers = min(_num_workers(cluster), len(missing))
-        several_nodes = sum(node["Alive"] for node in ray.nodes()) > 1
-        archive = ray.put(pack(run)) if several_nodes else None
+        # A cluster may get more nodes while the job runs, so the run is sent even if there is one node now.
+        archive = None if started_here else ray.put(pack(run))
         node_run = NodeRun(str(run.path.absolute()), checksums, job.task.needs_events, archive)
         chosen = "cpu" if device == "auto" and not cluster.gpus_per_worker else device
         # One block for each partition, so that a worker that dies loses one partition at most.
@@ -105,10 +105,10 @@ def run_on_ray(
 
 
 @contextmanager
-def _connected(cluster: Cluster) -> Generator[None]:
-    """Connect to the cluster, unless this process is connected already."""
+def _connected(cluster: Cluster) -> Generator[bool]:
+    """Connect to the cluster, unless this process is connected already; yield whether it is on this machine only."""
     if ray.is_initialized():
-        yield
+        yield False
         return
     options: dict[str, Any] = {"address": cluster.address}
     if cluster.address is None:
@@ -126,7 +126,7 @@ def _connected(cluster: Cluster) -> Generator[None]:
     context.enable_progress_bars = False
     context.enable_rich_progress_bars = False
     try:
-        yield
+        yield cluster.address is None
     finally:
         ray.shutdown()
 

@@ -30,7 +30,8 @@ class NodeRun:
         path: Where the run is on the machine that started the job.
         checksums: What identifies its contents.
         events: Whether the event model belongs to it.
-        archive: The run directory in the object store, for nodes that do not have it. None on a single node.
+        archive: The run directory in the object store, for nodes that do not have it. None if Ray runs on this machine
+            only.
     """
 
     path: str
