@@ -69,14 +69,13 @@ def measure(path: Path, questions: Path, out: Path, workers: int, top: int) -> d
         results = run_on_ray(job, run, job.settings["run"], "cpu", None, Cluster(workers=workers))
     else:
         results = run_locally(job, Forecaster.load(run, "cpu"))
-    first = None
-    done = []
+    ends: list[float] = []
+    done: list[dict[str, Any]] = []
     for result in results:
-        # Answering began when the first partition to be finished was begun.
-        first = first or time.monotonic() - result.seconds
+        ends.append(time.monotonic())
         done.append(asdict(result))
-        last = time.monotonic()
-    assert first is not None
+    # Answering began when the first partition to be finished was begun.
+    first, last = ends[0] - done[0]["seconds"], ends[-1]
     return {
         "engine": "ray" if workers else "local",
         "workers": workers or 1,

@@ -1,7 +1,7 @@
 """A small object store that speaks enough of the S3 protocol for Arrow's client, on a loopback port."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -140,7 +140,7 @@ LONG_AGO = "Mon, 01 Jan 2024 00:00:00 GMT"
 
 
 @contextmanager
-def object_store() -> Iterator[tuple[str, Objects]]:
+def object_store() -> Generator[tuple[str, Objects]]:
     """Yield the options of URLs of the store, and its objects."""
     objects: Objects = {}
     handler = type("StoreHandler", (Handler,), {"objects": objects, "parts": {}})

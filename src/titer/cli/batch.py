@@ -3,7 +3,7 @@
 import json as json_text
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -79,8 +79,8 @@ class BatchRequest:
         forecaster = Forecaster.load(self.run, self.device, self.store)
         if task.needs_events:
             prepare_events(forecaster)
-        elif getattr(task, "explain", 0):
-            note_no_evidence(forecaster)
+        else:
+            note_no_evidence(forecaster, getattr(task, "explain", 0))
         return forecaster
 
 
@@ -94,9 +94,9 @@ def prepare_events(forecaster: "Forecaster") -> None:
         note(f"{forecaster.run.path} cannot be written to, so the event model is not kept")
 
 
-def note_no_evidence(forecaster: "Forecaster") -> None:
-    """Say that a model has no evidence, if it has none."""
-    if not forecaster.model.explains():
+def note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
+    """Say that a model has no evidence, if evidence is asked for."""
+    if explain and not forecaster.model.explains():
         note(f"note: {forecaster.model.name} has no evidence to show")
 
 
@@ -130,7 +130,7 @@ def _answer_into_file(
     from titer.progress import track
 
     total = unanswered = 0
-    progress = track(count(), "answering", inputs.count())
+    progress = (number for number in track(count(), "answering", inputs.count()))
 
     def answers() -> Iterator[Any]:
         nonlocal total, unanswered
@@ -141,8 +141,8 @@ def _answer_into_file(
                 yield rows
 
     schema = answer_schema(task, inputs.schema)
-    write_batches(answers(), schema, out, overwrite=batch.overwrite, raw_csv=batch.raw_csv)
-    progress.close()
+    with closing(progress):
+        write_batches(answers(), schema, out, overwrite=batch.overwrite, raw_csv=batch.raw_csv)
     note(f"{out}: answers to {total:,} questions")
     _note_unanswered(unanswered, total, 'see the column "error"')
 

@@ -114,8 +114,7 @@ def forecast(
     question = Question(subject, relation, object, at)
     note_state(run)
     forecaster = Forecaster.load(run, device, store)
-    if explained:
-        note_no_evidence(forecaster)
+    note_no_evidence(forecaster, explained)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)
         if without or with_

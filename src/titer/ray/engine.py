@@ -118,7 +118,7 @@ def _connected(cluster: Cluster) -> Generator[bool]:
         if found := re.fullmatch(r"([^/]+):(\d+)", cluster.address or ""):
             # Ray itself would try for minutes.
             socket.create_connection((found[1], int(found[2])), CONNECT_SECONDS).close()
-        ray.init(**options, logging_level="error", log_to_driver=False)
+        ray.init(**options, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError, RayError) as error:
         raise ConfigError(f"cannot use the Ray cluster {cluster.address!r}: {str(error).splitlines()[0]}") from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # the command shows the progress itself

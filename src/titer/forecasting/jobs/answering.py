@@ -27,7 +27,7 @@ def answer_table(
     own = questions.column(OWN).combine_chunks().flatten() if OWN in questions.column_names else []
     results = task.results(forecaster, questions_of(questions))
     for batch in task.batches(_followed(results, progress) if progress else results):
-        place = pc.subtract(batch.column("question"), 1)
+        place = pc.call_function("subtract", [batch.column("question"), 1])
         arrays = [column.take(place) for column in columns.values()]
         arrays += [batch.column(name) for name in task.schema.names if name != "question"]
         arrays += [column.take(place) for column in own]

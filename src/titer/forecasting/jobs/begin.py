@@ -1,5 +1,7 @@
 """Begin a batch job, or find the one that was interrupted."""
 
+from typing import Any
+
 from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
 from titer.forecasting.jobs.folder import JobFolder
 from titer.forecasting.jobs.inputs import QuestionInputs, QuestionLocation
@@ -40,7 +42,7 @@ def open_job(
         TiterError: The folder has a job with other settings, or other files.
     """
     location = QuestionLocation(questions)
-    settings = {
+    settings: dict[str, Any] = {
         "task": task.to_dict(),
         "run": fingerprint(run, events=task.needs_events),
         "facts": list(facts_version(store or run.store_path, run.dataset)),
