@@ -1,18 +1,19 @@
 """Run the partitions of a batch job on a Ray cluster."""
 
+import json
 import logging
 import os
 import re
 import socket
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import ray.data
 from numpy.typing import NDArray
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import RayError
 
 import ray
 from titer.errors import ConfigError, TiterError
@@ -43,18 +44,30 @@ class Cluster:
 
 
 class PartitionWorker:
-    """A process on a node of the cluster that has loaded the run, and answers one partition after the other."""
+    """A process on a node of the cluster that has loaded the run, and answers one partition after the other.
+
+    An error that the user can fix is a result, since Ray would report it inside of errors of its own.
+    """
 
     def __init__(self, job: Job, run: NodeRun, device: str, store: str | None, threads: int):
         os.environ[THREADS_VARIABLE] = str(threads)
         self.job = job
-        self.forecaster = Forecaster.load(run.open(), device, store)
+        self.forecaster: Forecaster | TiterError
+        try:
+            self.forecaster = Forecaster.load(run.open(), device, store)
+        except TiterError as error:
+            self.forecaster = error
 
-    def __call__(self, batch: Mapping[str, NDArray[np.int64]]) -> dict[str, list[Any]]:
-        """Answer the partitions with the given numbers, and return what was done."""
-        found = [self.job.answer(number, self.forecaster) for number in batch["partition"].tolist()]
-        done = [result for result in found if result is not None]
-        return {field.name: [getattr(result, field.name) for result in done] for field in fields(PartitionResult)}
+    def __call__(self, batch: Mapping[str, NDArray[np.int64]]) -> dict[str, list[str]]:
+        """Answer the partition with the given number; return what was done, as JSON, or the error."""
+        (number,) = batch["partition"].tolist()
+        try:
+            if isinstance(self.forecaster, TiterError):
+                raise self.forecaster
+            result = self.job.answer(number, self.forecaster)
+        except TiterError as error:
+            return {"result": [""], "error": [str(error)]}
+        return {"result": ["" if result is None else json.dumps(asdict(result))], "error": [""]}
 
 
 def run_on_ray(
@@ -99,9 +112,11 @@ def run_on_ray(
             num_cpus=cluster.threads,
             num_gpus=cluster.gpus_per_worker or None,
         )  # an actor that dies is replaced by Ray Data, and its task is repeated
-        with _readable_errors():
-            for row in answered.iter_rows():
-                yield PartitionResult(**row)
+        for row in answered.iter_rows():
+            if row["error"]:
+                raise TiterError(row["error"])
+            if row["result"]:
+                yield PartitionResult(**json.loads(row["result"]))
 
 
 @contextmanager
@@ -150,20 +165,3 @@ def _num_workers(cluster: Cluster) -> int:
         )
     assert cluster.workers is not None
     return cluster.workers
-
-
-@contextmanager
-def _readable_errors() -> Generator[None]:
-    """Turn an error in a worker into the error that the worker raised."""
-    try:
-        yield
-    except RayError as error:
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, RayTaskError) and isinstance(cause.cause, BaseException):
-                cause = cause.cause
-            elif isinstance(cause, TiterError):
-                raise TiterError(str(cause)) from error
-            else:
-                cause = cause.__cause__
-        raise
