@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def write_questions(run: Run, folder: Path, count: int, seed: int) -> None:
 
 def measure(path: Path, questions: Path, out: Path, workers: int, top: int) -> dict[str, Any]:
     """Run one job in this process; without workers, by the local engine."""
-    started = time.monotonic()
+    started, load = time.monotonic(), os.getloadavg()[0]
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.jobs.begin import open_job
     from titer.forecasting.jobs.folder import JobFolder
@@ -87,6 +88,7 @@ def measure(path: Path, questions: Path, out: Path, workers: int, top: int) -> d
         "answering_seconds": last - first,
         "cpu_seconds": sum(one["cpu_seconds"] for one in done),
         "seconds": time.monotonic() - started,
+        "load_before": load,
     }
 
 
@@ -124,7 +126,7 @@ def main() -> None:
         "top": options.top,
         **provenance(torch.device("cpu")),
         "cores": os.cpu_count(),
-        "load_before": os.getloadavg()[0],
+        "ray": version("ray"),
         "engines": [],
     }
     with tempfile.TemporaryDirectory() as name:

@@ -21,10 +21,11 @@ def ray_table(measured: Measurements) -> list[str]:
                     f"{one['questions'] / one['cpu_seconds']:,.0f}",
                     overhead,
                     f"{one['seconds']:.0f}",
+                    f"{one['load_before']:.1f}",
                 ]
             )
     header = ["model", "engine", "until the first partition, s", "questions/s", "questions/s of CPU time of a worker"]
-    return table([*header, "CPU time against local", "in all, s"], lines)
+    return table([*header, "CPU time against local", "in all, s", "load before"], lines)
 
 
 def _cpu(row: Row) -> float:

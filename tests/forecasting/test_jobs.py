@@ -168,6 +168,12 @@ def test_files_with_different_types_of_a_column_are_refused(recurrency_run: Path
         titer("forecast", recurrency_run, "--file", f"{tmp_path}/*.parquet", "--out", tmp_path / "answers")
 
 
+def test_a_missing_file_is_reported(recurrency_run: Path, tmp_path: Path):
+    for missing in ("none.csv", "none/*.csv"):
+        with pytest.raises(DataError, match=r"no such file|no file matches"):
+            titer("forecast", recurrency_run, "--file", tmp_path / missing, "--out", tmp_path / "answers")
+
+
 def begin(run: Path, tmp_path: Path, **changes) -> Job:
     options = {"partition_size": 20, **changes}
     task = AnswerTask(options.pop("top", 3))

@@ -128,8 +128,13 @@ class QuestionLocation:
 
         Args:
             found: The local files. None if the files are remote: these are not copied to be identified.
+
+        Raises:
+            DataError: There is no such file.
         """
         if found is not None:
+            if absent := [file.name for file in found if not file.path.is_file()]:
+                raise DataError(f"{absent[0]}: no such file")
             return [
                 {"name": file.name, "bytes": file.path.stat().st_size, "sha256": sha256_of(file.path)} for file in found
             ]
