@@ -176,7 +176,8 @@ def code_of(document: Path) -> str:
 @pytest.mark.parametrize("document", documents())
 def test_documents_import_from_titer_itself(document: str):
     code = code_of(ROOT / document)
-    assert re.findall(r"^ *(?:from|import) titer\.[\w.]+.*$", code, re.MULTILINE) == []
+    # titer.ray is public too, and apart from the rest since it is for an engine that few users have.
+    assert re.findall(r"^ *(?:from|import) titer\.(?!ray import)[\w.]+.*$", code, re.MULTILINE) == []
     for names in re.findall(r"^ *from titer import (\([^)]*\)|.*)$", code, re.MULTILINE):
         imported = [name.split(" as ")[0].strip() for name in names.partition("#")[0].strip("()").split(",")]
         assert [name for name in imported if name and name not in titer.__all__] == []

@@ -35,6 +35,7 @@ from rendering.paper import (
     time_table,
     unseen_table,
 )
+from rendering.ray import ray_table
 from rendering.scale import memory_table, scale_table
 from rendering.tgb import tgb_table
 from rendering.walk import walk_table
@@ -211,6 +212,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "scale": scale_table,
     "scale, memory": memory_table,
     "TGB sizes": tgb_table,
+    "ray": ray_table,
     **{
         f"path mixture, {name}": logged("path_mixture", name)
         for name in ("first design", "without improvement", "with improvement", "names")

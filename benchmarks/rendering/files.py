@@ -38,6 +38,8 @@ class Measurements:
     """Evaluations of event forecasts, one file for each run and split, from ``events/``."""
     tgb: list[Row] = field(default_factory=list)
     """Time and memory on data of the sizes of TGB 2.0, one file for each dataset and model, from ``tgb_sizes/``."""
+    ray: dict[str, Row] = field(default_factory=dict)
+    """Throughput of batch jobs by run, from ``ray/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -54,6 +56,7 @@ class Measurements:
             _all(folder / "notes"),
             list(_all(folder / "events").values()),
             list(_all(folder / "tgb_sizes").values()),
+            _all(folder / "ray"),
         )
 
     def of(self, label: str) -> list[Row]:

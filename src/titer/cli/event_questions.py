@@ -1,7 +1,6 @@
 """What the commands ``titer events``, ``titer likely`` and ``titer when`` share."""
 
-import json as json_text
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
@@ -10,15 +9,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from titer.cli.options import DeviceOption, JsonOption, OverwriteOption, StoreOption, ThreadsOption
+from titer.cli.batch import BatchRequest, prepare_events
+from titer.cli.batch_options import (
+    AddressOption,
+    AnswersOption,
+    Engine,
+    EngineOption,
+    FormatOption,
+    GpusOption,
+    PartitionFormat,
+    PartitionSizeOption,
+    QuestionsOption,
+    RayWorkersOption,
+)
+from titer.cli.options import (
+    ColumnOption,
+    ConstantOption,
+    DateFormatOption,
+    DelimiterOption,
+    DeviceOption,
+    EncodingOption,
+    JsonOption,
+    NamesOption,
+    OverwriteOption,
+    RawCsvOption,
+    StoreOption,
+    ThreadsOption,
+    table_options,
+)
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
-    from titer.forecasting.events.tables import AnyResult
-    from titer.forecasting.forecast import Unanswered
-    from titer.forecasting.forecaster import Forecaster
-    from titer.forecasting.question import Question
+    from titer.data.readers.options import TableOptions
+    from titer.forecasting.jobs.tasks import EventTask
 
 SubjectArgument = Annotated[str | None, typer.Argument(metavar="SUBJECT", help="Name of the subject.")]
 RelationArgument = Annotated[str | None, typer.Argument(metavar="RELATION", help="Name of the relation.")]
@@ -39,14 +63,22 @@ class EventOptions:
     ] = None
     explain: Annotated[bool, typer.Option("--explain", help="Show the evidence for each event.")] = False
     reasons: Annotated[int, typer.Option(min=1, help="Pieces of evidence of each sort per event.")] = 3
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of questions: CSV, JSON lines or Parquet with columns subject, relation, object, time."
-        ),
-    ] = None
-    out: Annotated[Path | None, typer.Option(help="File for the results: .csv, .jsonl or .parquet.")] = None
+    file: QuestionsOption = None
+    out: AnswersOption = None
+    column: ColumnOption = None
+    constant: ConstantOption = None
+    names: NamesOption = None
+    delimiter: DelimiterOption = None
+    encoding: EncodingOption = None
+    date_format: DateFormatOption = None
+    engine: EngineOption = Engine.local
+    address: AddressOption = None
+    workers: RayWorkersOption = None
+    gpus_per_worker: GpusOption = 0.0
+    partition_size: PartitionSizeOption = 8192
+    format: FormatOption = PartitionFormat.parquet
     overwrite: OverwriteOption = False
+    raw_csv: RawCsvOption = False
     store: StoreOption = None
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
@@ -56,6 +88,12 @@ class EventOptions:
     def evidence(self) -> int:
         """How many pieces of evidence to show."""
         return self.reasons if self.explain else 0
+
+    @property
+    def table(self) -> "TableOptions":
+        """How the file of questions is written."""
+        form = {"encoding": self.encoding, "date_format": self.date_format}
+        return table_options(self.column, self.names, self.delimiter, constant=self.constant, **form)
 
 
 def with_event_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -78,17 +116,17 @@ def with_event_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def answer(
-    ask: "Callable[[Forecaster, Question], AnyResult]",
+    task: "EventTask",
     run: Path,
     names: tuple[str | None, str | None, str | None],
     options: EventOptions,
     *,
     complete: bool = True,
 ) -> None:
-    """Answer one question, or all of a file, on the screen or into a file.
+    """Answer one question, or all of a file, on the screen or into files.
 
     Args:
-        ask: Answers one question.
+        task: What to ask.
         run: The run directory.
         names: Subject, relation and object.
         options: The options of the command.
@@ -98,53 +136,26 @@ def answer(
     from titer.forecasting.events.tables import write_events
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.question import Question
-    from titer.forecasting.question_files import read_questions
 
-    # Errors in the files are reported before the model is loaded.
+    if options.file is not None:
+        if any((*names, options.start)):
+            raise TiterError("--file cannot be combined with names or --from")
+        own = {field.name for field in fields(EventOptions)}
+        shared = {field.name: getattr(options, field.name) for field in fields(BatchRequest) if field.name in own}
+        BatchRequest(run, **shared, options=options.table).answer(task)
+        return
+    # Errors in the options are reported before the model is loaded.
     if options.out is not None:
-        check_can_write(options.out, overwrite=options.overwrite)
-    if options.file is not None and any((*names, options.start)):
-        raise TiterError("--file cannot be combined with names or --from")
-    questions = read_questions(options.file) if options.file is not None else None
-    if questions is None and complete and not all(names):
+        check_can_write(Path(options.out), overwrite=options.overwrite)
+    if complete and not all(names):
         raise TiterError("give SUBJECT RELATION OBJECT, or --file QUESTIONS")
     forecaster = Forecaster.load(run, options.device, options.store)
     prepare_events(forecaster)
-    one = Question(names[0], names[1] or "", names[2], options.start)
-    results = iter([ask(forecaster, one)]) if questions is None else _answers(ask, forecaster, questions)
+    result = task.ask(forecaster, Question(names[0], names[1] or "", names[2], options.start))
     if options.out is not None:
-        write_events(results, options.out, overwrite=options.overwrite)
+        write_events([result], Path(options.out), overwrite=options.overwrite, raw_csv=options.raw_csv)
         note(f"{options.out}: written")
-        return
-    for result in results:
-        if options.json and questions is None:
-            say_json(result.to_dict())
-        else:
-            say(json_text.dumps(result.to_dict(), ensure_ascii=False) if options.json else f"{result}\n".rstrip("\n"))
-
-
-def prepare_events(forecaster: "Forecaster") -> None:
-    """Load the event model of a run; if it has none, train and keep it, and say so."""
-    if forecaster.has_events:
-        return
-    note("training the event model, once for this run")
-    forecaster.prepare_events()
-    if forecaster.run is not None and not forecaster.has_stored_events:
-        note(f"{forecaster.run.path} cannot be written to, so the event model is not kept")
-
-
-def _answers(
-    ask: "Callable[[Forecaster, Question], AnyResult]",
-    forecaster: "Forecaster",
-    questions: "Iterator[Question | Unanswered]",
-) -> "Iterator[AnyResult]":
-    from titer.forecasting.forecast import Unanswered
-
-    for question in questions:
-        if isinstance(question, Unanswered):
-            yield question
-            continue
-        try:
-            yield ask(forecaster, question)
-        except TiterError as error:
-            yield Unanswered.because(question, error)
+    elif options.json:
+        say_json(result.to_dict())
+    else:
+        say(f"{result}\n".rstrip("\n"))

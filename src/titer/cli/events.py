@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.event_questions import EventOptions, WithinOption, answer, prepare_events, with_event_options
+from titer.cli.batch import prepare_events
+from titer.cli.event_questions import EventOptions, WithinOption, answer, with_event_options
 from titer.cli.options import RunArgument
 from titer.cli.screen import say, say_json, say_table
 
 if TYPE_CHECKING:
     from titer.events.metrics import EventMetrics
-    from titer.forecasting.events.results import EventForecast
-    from titer.forecasting.forecaster import Forecaster
-    from titer.forecasting.question import Question
 
 EXAMPLES = (
     "titer events runs/first --within 7d",
@@ -46,22 +44,15 @@ def events(
     Each event has the probability that it happens in the window, and its usual rate. Only facts before the first step
     of the window are used. Any unambiguous prefix of a name is accepted, in any case.
     """
+    from titer.forecasting.jobs.tasks import EventsTask
 
-    def ask(forecaster: "Forecaster", question: "Question") -> "EventForecast":
-        return forecaster.events(
-            question.subject,
-            question.relation or None,
-            question.object,
-            entity=entity,
-            start=question.at,
-            within=within,
-            top=top,
-            sort=sort,
-            kind=kind,
-            explain=options.evidence,
-        )
-
-    answer(ask, run, (subject, relation, object), options, complete=False)
+    answer(
+        EventsTask(entity, within, top, sort, kind, options.evidence),
+        run,
+        (subject, relation, object),
+        options,
+        complete=False,
+    )
 
 
 def evaluate_events(run: Path, split: str, horizon: int, device: str, *, json: bool) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.forecast import note_no_evidence
+from titer.cli.batch import note_no_evidence
 from titer.cli.interruption import note_state
 from titer.cli.options import DeviceOption, JsonOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import say, say_json

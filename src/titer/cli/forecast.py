@@ -1,12 +1,22 @@
 """The command ``titer forecast``."""
 
-import json as json_text
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from titer.cli.batch import BatchRequest, note_no_evidence
+from titer.cli.batch_options import (
+    AddressOption,
+    AnswersOption,
+    Engine,
+    EngineOption,
+    FormatOption,
+    GpusOption,
+    PartitionFormat,
+    PartitionSizeOption,
+    QuestionsOption,
+    RayWorkersOption,
+)
 from titer.cli.interruption import note_state
 from titer.cli.options import (
     ColumnOption,
@@ -24,13 +34,8 @@ from titer.cli.options import (
     ThreadsOption,
     table_options,
 )
-from titer.cli.screen import note, say, say_json
+from titer.cli.screen import say, say_json
 from titer.errors import TiterError
-
-if TYPE_CHECKING:
-    from titer.data.readers.options import TableOptions
-    from titer.forecasting.forecast import Forecast, Unanswered
-    from titer.forecasting.forecaster import Forecaster
 
 FACT = '"SUBJECT | RELATION | OBJECT | DATE"'
 EXAMPLES = (
@@ -40,6 +45,7 @@ EXAMPLES = (
     'titer forecast runs/first Caldera invite --without "Caldera | accuse | Drovia"',
     "titer forecast runs/first --file questions.csv --out answers.parquet",
     "titer forecast runs/first --file asked.csv --column subject=who --column relation=what --delimiter ';'",
+    "titer forecast runs/first --file 'questions/*.parquet' --out answers/ --engine ray --workers 4",
 )
 
 
@@ -77,22 +83,20 @@ def forecast(
         list[str] | None,
         typer.Option("--with", metavar="FACT", help="Add a fact to the history; new entities are allowed. Repeatable."),
     ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of questions: CSV, JSON lines or Parquet with columns subject, relation, object, time."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the answers to --file, one row per answer: .csv, .jsonl or .parquet."),
-    ] = None,
+    file: QuestionsOption = None,
+    out: AnswersOption = None,
     column: ColumnOption = None,
     constant: ConstantOption = None,
     names: NamesOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
     date_format: DateFormatOption = None,
+    engine: EngineOption = Engine.local,
+    address: AddressOption = None,
+    workers: RayWorkersOption = None,
+    gpus_per_worker: GpusOption = 0.0,
+    partition_size: PartitionSizeOption = 8192,
+    format: FormatOption = PartitionFormat.parquet,
     overwrite: OverwriteOption = False,
     raw_csv: RawCsvOption = False,
     store: StoreOption = None,
@@ -107,9 +111,11 @@ def forecast(
 
     In a file of questions, ? or an empty field marks what is asked for. Its columns may be named as in the files of the
     dataset, or given with --column. An invalid question does not stop the others: its error is in the column "error" of
-    the answers.
+    the answers. Other columns of the file are kept. Answers in a folder are ordered by the time of the questions; a job
+    that was interrupted goes on when the same command is run again.
     """
     from titer.forecasting.forecaster import Forecaster
+    from titer.forecasting.jobs.tasks import AnswerTask
     from titer.forecasting.question import Question
 
     explained = reasons if explain else 0
@@ -117,9 +123,11 @@ def forecast(
         if subject is not None or at is not None or without or with_:
             raise TiterError("--file cannot be combined with SUBJECT, --at, --without or --with")
         options = table_options(column, names, delimiter, constant=constant, encoding=encoding, date_format=date_format)
-        _answer_file(
-            run, store, device, file, options, out, top, explained, overwrite=overwrite, raw_csv=raw_csv, json=json
-        )
+        batch = BatchRequest(
+            run, file, out, store, device, overwrite, raw_csv, json, engine, address, workers, gpus_per_worker,
+            partition_size, format, threads, options,
+        )  # fmt: skip
+        batch.answer(AnswerTask(top, explained))
         return
     if subject is None or relation is None:
         raise TiterError("give SUBJECT RELATION, or ? RELATION OBJECT, or --file QUESTIONS")
@@ -140,72 +148,3 @@ def forecast(
         say_json(found.to_dict())
     else:
         say(str(found))
-
-
-def _answer_file(
-    run: Path,
-    store: str | None,
-    device: str,
-    file: Path,
-    options: "TableOptions",
-    out: Path | None,
-    top: int,
-    explain: int,
-    *,
-    overwrite: bool,
-    raw_csv: bool,
-    json: bool,
-) -> None:
-    from titer.forecasting.answer_files import check_can_write, write_answers
-    from titer.forecasting.forecaster import Forecaster
-    from titer.forecasting.question_files import count_rows, read_questions
-    from titer.progress import track
-
-    # Errors in the files are reported before the model is loaded.
-    if out is not None:
-        check_can_write(out, overwrite=overwrite)
-    questions, total = read_questions(file, _mapping(run), options), count_rows(file)
-    note_state(run)
-    forecaster = Forecaster.load(run, device, store)
-    note_no_evidence(forecaster, explain)
-    results = forecaster.ask_many(questions, top=top, explain=explain)
-    counted = _Counted(track(results, "answering", total))
-    if out is not None:
-        write_answers(counted, out, overwrite=overwrite, raw_csv=raw_csv)
-        note(f"{out}: answers to {counted.questions:,} questions")
-    else:
-        for result in counted:
-            say(json_text.dumps(result.to_dict(), ensure_ascii=False) if json else f"{result}\n")
-    if counted.unanswered:
-        where = 'see the column "error"' if out is not None else "see above"
-        note(f"{counted.unanswered:,} of {counted.questions:,} questions could not be answered: {where}")
-
-
-def _mapping(run: Path) -> "TableOptions | None":
-    """Return how the dataset of a run was imported, without loading its model; ``None`` if that is not known."""
-    from titer.data.dataset_folder import read_mapping
-    from titer.training.layout import DATASET
-
-    return read_mapping(run / DATASET)
-
-
-def note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
-    """Say that a model has no evidence, if evidence is asked for."""
-    if explain and not forecaster.model.explains():
-        note(f"note: {forecaster.model.name} has no evidence to show")
-
-
-class _Counted:
-    """An iterator over results that counts them."""
-
-    def __init__(self, results: "Iterator[Forecast | Unanswered]"):
-        self.results = results
-        self.questions = self.unanswered = 0
-
-    def __iter__(self) -> "Iterator[Forecast | Unanswered]":
-        from titer.forecasting.forecast import Unanswered
-
-        for result in self.results:
-            self.questions += 1
-            self.unanswered += isinstance(result, Unanswered)
-            yield result

@@ -1,7 +1,5 @@
 """The command ``titer when``."""
 
-from typing import TYPE_CHECKING
-
 from titer.cli.event_questions import (
     EventOptions,
     ObjectArgument,
@@ -10,13 +8,7 @@ from titer.cli.event_questions import (
     answer,
     with_event_options,
 )
-from titer.cli.likely import three_names
 from titer.cli.options import RunArgument
-
-if TYPE_CHECKING:
-    from titer.forecasting.events.results import WhenForecast
-    from titer.forecasting.forecaster import Forecaster
-    from titer.forecasting.question import Question
 
 EXAMPLES = (
     'titer when runs/first Aldoria "hold talks with" Brenmark',
@@ -36,8 +28,6 @@ def when(
 
     Only facts before the first step are used. Any unambiguous prefix of a name is accepted, in any case.
     """
+    from titer.forecasting.jobs.tasks import WhenTask
 
-    def ask(forecaster: "Forecaster", question: "Question") -> "WhenForecast":
-        return forecaster.when(*three_names(question), start=question.at, explain=options.evidence)
-
-    answer(ask, run, (subject, relation, object), options)
+    answer(WhenTask(options.evidence), run, (subject, relation, object), options)

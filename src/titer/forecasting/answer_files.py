@@ -17,8 +17,6 @@ from titer.forecasting.tables import SCHEMA, record_batches
 from titer.suggestions import hint
 
 Write = Callable[[pa.RecordBatch], None]
-EVIDENCE = SCHEMA.get_field_index("evidence")
-CSV_SCHEMA = SCHEMA.set(EVIDENCE, pa.field("evidence", pa.string()))
 
 
 def check_can_write(path: Path, *, overwrite: bool = False) -> None:
@@ -47,30 +45,65 @@ def write_answers(
     Raises:
         TiterError: The format is unknown, or the file exists.
     """
+    write_batches(record_batches(results), SCHEMA, path, overwrite=overwrite, raw_csv=raw_csv)
+
+
+def write_batches(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path, *, overwrite: bool = False, raw_csv: bool = False
+) -> None:
+    """Write rows to a file while they arrive. The file appears when all are written.
+
+    Args:
+        batches: The rows.
+        schema: Their columns.
+        path: The file, as for ``write_answers``.
+        overwrite: Whether to replace an existing file.
+        raw_csv: As for ``write_answers``.
+
+    Raises:
+        TiterError: The format is unknown, or the file exists.
+    """
     check_can_write(path, overwrite=overwrite)
-    is_safe = raw_csv or path.suffix.lower() != ".csv"
-    with atomic_path(path) as temporary, WRITERS[path.suffix.lower()](temporary) as write:
-        for batch in record_batches(results):
+    with atomic_path(path) as temporary:
+        write_file(batches, schema, temporary, path.suffix.lower(), raw_csv=raw_csv)
+
+
+def write_file(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path, suffix: str, *, raw_csv: bool = False
+) -> None:
+    """Write rows to a file in the format of a suffix; not atomically.
+
+    Args:
+        batches: The rows.
+        schema: Their columns.
+        path: The file.
+        suffix: One of ``WRITERS``.
+        raw_csv: As for ``write_answers``.
+    """
+    is_safe = raw_csv or suffix != ".csv"
+    with WRITERS[suffix](path, schema) as write:
+        for batch in batches:
             write(batch if is_safe else _safe(batch))
 
 
 @contextmanager
-def _parquet(path: Path) -> Generator[Write]:
-    with pq.ParquetWriter(path, SCHEMA) as writer:
+def _parquet(path: Path, schema: pa.Schema) -> Generator[Write]:
+    with pq.ParquetWriter(path, schema) as writer:
         yield writer.write_batch
 
 
 @contextmanager
-def _csv(path: Path) -> Generator[Write]:
-    with pacsv.CSVWriter(str(path), CSV_SCHEMA) as writer:
-        yield lambda batch: writer.write_batch(_flat(batch))
+def _csv(path: Path, schema: pa.Schema) -> Generator[Write]:
+    flat = pa.schema([pa.field(field.name, pa.string() if _is_nested(field) else field.type) for field in schema])
+    with pacsv.CSVWriter(str(path), flat) as writer:
+        yield lambda batch: writer.write_batch(_flat(batch, flat))
 
 
 @contextmanager
-def _json_lines(path: Path) -> Generator[Write]:
+def _json_lines(path: Path, schema: pa.Schema) -> Generator[Write]:
     with path.open("w", encoding="utf-8") as file:
         yield lambda batch: file.writelines(
-            json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in batch.to_pylist()
+            json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n" for row in batch.to_pylist()
         )
 
 
@@ -78,13 +111,22 @@ def _safe(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([safe_column(column) for column in batch.columns], schema=batch.schema)
 
 
-def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with its evidence as JSON text."""
-    evidence = batch.column(EVIDENCE).to_pylist()
-    text = [json.dumps(item, ensure_ascii=False) if item else None for item in evidence]
-    columns = [*batch.columns]
-    columns[EVIDENCE] = pa.array(text, pa.string())
-    return pa.RecordBatch.from_arrays(columns, schema=CSV_SCHEMA)
+def _is_nested(field: pa.Field) -> bool:
+    return pa.types.is_nested(field.type)
+
+
+def _flat(batch: pa.RecordBatch, flat: pa.Schema) -> pa.RecordBatch:
+    """Return the batch with its evidence, and other columns of lists or structures, as JSON text."""
+    columns = [
+        _as_json(batch.column(i)) if _is_nested(field) else batch.column(i) for i, field in enumerate(batch.schema)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=flat)
+
+
+def _as_json(column: pa.Array) -> pa.Array:
+    values = column.to_pylist()
+    text = [json.dumps(value, ensure_ascii=False, default=str) if value else None for value in values]
+    return pa.array(text, pa.string())
 
 
 WRITERS = {".csv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines, ".parquet": _parquet}

@@ -128,6 +128,11 @@ class LiveModel:
         self.close()
 
     @property
+    def facts_version(self) -> tuple[int, int]:
+        """The number of facts ever added to the store and the number of removals, as of the last ``refresh``."""
+        return self._live.version if self._live is not None else (0, 0)
+
+    @property
     def history(self) -> History:
         """The known facts, as of the last ``refresh``."""
         return self._predictor.history

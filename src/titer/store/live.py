@@ -33,6 +33,12 @@ class LiveHistory:
         self._sequence = 0
         self._num_removals = 0
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """The number of facts ever added and the number of removals that the history includes."""
+        with self._lock:
+            return self._sequence, self._num_removals
+
     def current(self) -> History:
         """Return the history with all facts stored by now: the same object as before if nothing has changed."""
         with self._lock:

@@ -44,10 +44,12 @@ class Source(ABC):
         name: What messages call the table.
         delimiter: What separates the fields of a row of text.
         keeps_all: Whether values that are neither text nor numbers are read too, as text.
+        text_columns: Columns in which such values are read as text anyway.
     """
 
     delimiter = ","
     keeps_all = False
+    text_columns: frozenset[str] = frozenset()
 
     def __init__(self, path: Path):
         self.path = path

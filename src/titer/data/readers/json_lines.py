@@ -107,7 +107,8 @@ class JsonLines(Source):
             for row in chunk:
                 if row.record is None:
                     continue
-                invalid = next((name for name in wanted if not _is_plain(row.record.get(name))), None)
+                checked = (name for name in wanted if name not in self.text_columns)
+                invalid = next((name for name in checked if not _is_plain(row.record.get(name))), None)
                 if invalid is None or self.keeps_all:
                     good.append((row.record, row.number))
                 else:

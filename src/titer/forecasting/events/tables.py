@@ -1,20 +1,16 @@
 """Event forecasts as Arrow tables, data frames and files: one row for every event, or for every step of ``when``."""
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
-from titer.files import atomic_path
-from titer.files.cells import safe_column
-from titer.forecasting.answer_files import check_can_write
+from titer.forecasting.answer_files import write_batches
+from titer.forecasting.events.render import NO_EVENT
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.forecast import Reason, Unanswered
-from titer.forecasting.tables import EVIDENCE, as_pandas
+from titer.forecasting.tables import EVIDENCE, NUM_ROWS, as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,9 +76,28 @@ def to_table(results: Iterable[Any]) -> pa.Table:
         one row with the reason in ``error``.
     """
     found = list(results)
-    schema = STEP_SCHEMA if any(isinstance(result, WhenForecast) for result in found) else EVENT_SCHEMA
-    rows = [row for number, result in enumerate(found, start=1) for row in _rows(number, result)]
-    return pa.Table.from_pylist(rows, schema)
+    schema = _schema(found)
+    return pa.Table.from_batches(event_batches(found, schema), schema)
+
+
+def event_batches(
+    results: Iterable[AnyResult], schema: pa.Schema, num_rows: int = NUM_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``to_table`` in batches, for more results than fit into memory.
+
+    Args:
+        results: As for ``to_table``, in the order of the questions.
+        schema: ``STEP_SCHEMA`` for results of ``when``, otherwise ``EVENT_SCHEMA``.
+        num_rows: How many rows a batch has at least, except the last one.
+    """
+    rows: list[dict[str, Any]] = []
+    for number, result in enumerate(results, start=1):
+        rows += _rows(number, result)
+        if len(rows) >= num_rows:
+            yield pa.RecordBatch.from_pylist(rows, schema)
+            rows = []
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema)
 
 
 def to_pandas(results: Iterable[Any]) -> "pd.DataFrame":
@@ -109,19 +124,13 @@ def write_events(results: Iterable[Any], path: Path, *, overwrite: bool = False,
     Raises:
         TiterError: The format is unknown, or the file exists.
     """
-    check_can_write(path, overwrite=overwrite)
-    table = to_table(results)
-    with atomic_path(path) as temporary:
-        match path.suffix.lower():
-            case ".parquet":
-                pq.write_table(table, temporary)
-            case ".csv":
-                flat = _flat(table)
-                safe = pa.table({name: safe_column(flat[name].combine_chunks()) for name in flat.column_names})
-                pacsv.write_csv(flat if raw_csv else safe, str(temporary))
-            case _:
-                lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in table.to_pylist())
-                temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = list(results)
+    schema = _schema(found)
+    write_batches(event_batches(found, schema), schema, path, overwrite=overwrite, raw_csv=raw_csv)
+
+
+def _schema(results: list[Any]) -> pa.Schema:
+    return STEP_SCHEMA if any(isinstance(result, WhenForecast) for result in results) else EVENT_SCHEMA
 
 
 def _rows(number: int, result: AnyResult) -> Iterator[dict[str, Any]]:
@@ -140,6 +149,9 @@ def _rows(number: int, result: AnyResult) -> Iterator[dict[str, Any]]:
         case EventForecast(events=events):
             for event in events:
                 yield {**window, **_event(event)}
+            if not events:
+                asked = {"subject": result.subject, "relation": result.relation, "object": result.object}
+                yield {**window, **asked, "error": NO_EVENT}
 
 
 def _event(event: LikelyEvent) -> dict[str, Any]:
@@ -154,11 +166,3 @@ def _event(event: LikelyEvent) -> dict[str, Any]:
 def _evidence(reason: Reason) -> dict[str, Any]:
     facts = [{name: getattr(fact, name) for name in ("subject", "relation", "object", "time")} for fact in reason.facts]
     return {"share": reason.share, "count": reason.count, "text": str(reason), "facts": facts}
-
-
-def _flat(table: pa.Table) -> pa.Table:
-    for name in ("causes", "reasons"):
-        if (place := table.schema.get_field_index(name)) >= 0:
-            text = [json.dumps(item, ensure_ascii=False) if item else None for item in table.column(place).to_pylist()]
-            table = table.set_column(place, name, pa.array(text, pa.string()))
-    return table

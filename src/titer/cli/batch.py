@@ -1,0 +1,225 @@
+"""Files of questions: answered on the screen, into a file, or as a batch job into a folder."""
+
+import json as json_text
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from titer.cli.batch_options import Engine, PartitionFormat
+from titer.cli.interruption import INTERRUPTED, note_state
+from titer.cli.screen import note, say
+from titer.errors import TiterError
+
+if TYPE_CHECKING:
+    from titer.data.readers.options import TableOptions
+    from titer.forecasting.forecaster import Forecaster
+    from titer.forecasting.jobs.inputs import QuestionInputs
+    from titer.forecasting.jobs.job import Job, PartitionResult
+    from titer.forecasting.jobs.tasks import Task
+    from titer.runs.run import Run
+
+
+@dataclass(frozen=True)
+class BatchRequest:
+    """A file of questions, and the options of the command that answers it."""
+
+    run: Path
+    file: str
+    out: str | None
+    store: str | None
+    device: str
+    overwrite: bool
+    raw_csv: bool
+    json: bool
+    engine: Engine = Engine.local
+    address: str | None = None
+    workers: int | None = None
+    gpus_per_worker: float = 0.0
+    partition_size: int = 8192
+    format: PartitionFormat = PartitionFormat.parquet
+    threads: int | None = None
+    options: "TableOptions | None" = None
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the answers are written into a folder."""
+        if self.out is None:
+            return False
+        return self.out.endswith("/") or "://" in self.out or not Path(self.out).suffix or Path(self.out).is_dir()
+
+    def answer(self, task: "Task") -> None:
+        """Answer the questions."""
+        from titer.forecasting.answer_files import check_can_write
+        from titer.forecasting.jobs.inputs import QuestionInputs, QuestionLocation
+
+        if self.has_folder:
+            _answer_into_folder(self, task)
+            return
+        if self.engine is Engine.ray:
+            raise TiterError("--engine ray writes a folder: pass --out FOLDER/")
+        # Errors in the files are reported before the model is loaded.
+        if self.out is not None:
+            check_can_write(Path(self.out), overwrite=self.overwrite)
+        with QuestionLocation(self.file).located() as found:
+            inputs = QuestionInputs.open(found, _mapping(self.run), self.options)
+            forecaster = self.load(task)
+            if self.out is None:
+                _answer_on_screen(self, task, forecaster, inputs)
+            else:
+                _answer_into_file(self, task, forecaster, inputs, Path(self.out))
+
+    def load(self, task: "Task") -> "Forecaster":
+        """Load the run, with its event model if the task needs it."""
+        from titer.forecasting.forecaster import Forecaster
+
+        note_state(self.run)
+        forecaster = Forecaster.load(self.run, self.device, self.store)
+        if task.needs_events:
+            prepare_events(forecaster)
+        else:
+            note_no_evidence(forecaster, getattr(task, "explain", 0))
+        return forecaster
+
+
+def prepare_events(forecaster: "Forecaster") -> None:
+    """Load the event model of a run; if it has none, train and keep it, and say so."""
+    if forecaster.has_events:
+        return
+    note("training the event model, once for this run")
+    forecaster.prepare_events()
+    if forecaster.run is not None and not forecaster.has_stored_events:
+        note(f"{forecaster.run.path} cannot be written to, so the event model is not kept")
+
+
+def note_no_evidence(forecaster: "Forecaster", explain: int) -> None:
+    """Say that a model has no evidence, if evidence is asked for."""
+    if explain and not forecaster.model.explains():
+        note(f"note: {forecaster.model.name} has no evidence to show")
+
+
+def _mapping(run: Path) -> "TableOptions | None":
+    """Return how the dataset of a run was imported, without loading its model; ``None`` if that is not known."""
+    from titer.data.dataset_folder import read_mapping
+    from titer.training.layout import DATASET
+
+    return read_mapping(run / DATASET)
+
+
+def _answer_on_screen(batch: BatchRequest, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs") -> None:
+    from titer.forecasting.forecast import Unanswered
+    from titer.forecasting.question_files import questions_of
+    from titer.progress import track
+
+    questions = (question for table in inputs.tables() for question in questions_of(table))
+    total = unanswered = 0
+    for result in track(task.results(forecaster, questions), "answering", inputs.count()):
+        say(json_text.dumps(result.to_dict(), ensure_ascii=False) if batch.json else f"{result}\n")
+        total += 1
+        unanswered += isinstance(result, Unanswered)
+    _note_unanswered(unanswered, total, "see above")
+
+
+def _answer_into_file(
+    batch: BatchRequest, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs", out: Path
+) -> None:
+    from titer.forecasting.answer_files import write_batches
+    from titer.forecasting.jobs.answering import answer_schema, answer_table
+    from titer.progress import track
+
+    total = unanswered = 0
+    progress = (number for number in track(count(), "answering", inputs.count()))
+
+    def answers() -> Iterator[Any]:
+        nonlocal total, unanswered
+        for table in inputs.tables():
+            total += table.num_rows
+            for rows in answer_table(task, forecaster, table, lambda: next(progress)):
+                unanswered += rows.num_rows - rows.column("error").null_count
+                yield rows
+
+    schema = answer_schema(task, inputs.schema)
+    with closing(progress):
+        write_batches(answers(), schema, out, overwrite=batch.overwrite, raw_csv=batch.raw_csv)
+    note(f"{out}: answers to {total:,} questions")
+    _note_unanswered(unanswered, total, 'see the column "error"')
+
+
+def _answer_into_folder(batch: BatchRequest, task: "Task") -> None:
+    from titer.files import locked
+    from titer.forecasting.jobs.begin import open_job
+    from titer.forecasting.jobs.folder import JobFolder
+    from titer.progress import track
+    from titer.runs.run import Run
+    from titer.training.layout import EVENTS
+
+    assert batch.out is not None
+    folder = JobFolder(batch.out)
+    with locked(folder.path / ".lock", folder.path) if folder.path is not None else _unlocked():
+        run = Run(batch.run)
+        if task.needs_events and not (run.path / EVENTS).is_file():
+            batch.load(task)
+        job = open_job(
+            folder,
+            task,
+            run,
+            batch.file,
+            options=batch.options,
+            store=batch.store,
+            format=str(batch.format),
+            raw_csv=batch.raw_csv,
+            partition_size=batch.partition_size,
+            overwrite=batch.overwrite,
+        )
+        missing, total = len(job.missing()), len(job.sizes)
+        if missing < total:
+            note(f"{folder}: {total - missing:,} of {total:,} partitions are answered already")
+        questions = unanswered = 0
+        with _continued_later(job):
+            for result in track(_results(batch, job, run), "answering partitions", missing) if missing else ():
+                questions += result.num_questions
+                unanswered += result.num_unanswered
+        job.finish()
+    note(f"{folder}: answers to {job.num_questions:,} questions in {total:,} files")
+    _note_unanswered(unanswered, questions, 'see the column "error"')
+
+
+def _results(batch: BatchRequest, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
+    if batch.engine is Engine.local:
+        from titer.forecasting.jobs.job import run_locally
+
+        return run_locally(job, batch.load(job.task))
+    try:
+        from titer.ray.engine import Cluster, run_on_ray
+    except ImportError as error:
+        from titer.extras import missing
+
+        raise missing("--engine ray", "ray") from error
+    note_state(batch.run)
+    cluster = Cluster(batch.address, batch.workers, batch.gpus_per_worker, batch.threads or 1)
+    return run_on_ray(job, run, job.settings["run"], batch.device, batch.store, cluster)
+
+
+@contextmanager
+def _unlocked() -> Generator[None]:
+    """Do without a lock: an object store has none."""
+    yield
+
+
+@contextmanager
+def _continued_later(job: "Job") -> Generator[None]:
+    """On Ctrl-C, say how far the job is and how to continue it, and exit."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = len(job.sizes) - len(job.missing())
+        note(f"\ninterrupted after {done:,} of {len(job.sizes):,} partitions; to continue, run the same command again")
+        sys.exit(INTERRUPTED)
+
+
+def _note_unanswered(unanswered: int, questions: int, where: str) -> None:
+    if unanswered:
+        note(f"{unanswered:,} of {questions:,} questions could not be answered: {where}")
