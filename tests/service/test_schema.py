@@ -55,6 +55,7 @@ FORECAST = {
 }
 GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/healthz", {}),
+    ("GET", "/readyz", {}),
     ("GET", "/metrics", {}),
     ("GET", "/v1/model", {}),
     ("GET", "/v1/entities", {"params": {"q": "al"}}),
@@ -132,7 +133,7 @@ def test_every_request_without_the_token_is_rejected(trained: Run, tmp_path: Pat
             def ask(case) -> None:
                 case.headers = {}
                 response = case.call(headers=sent)
-                assert response.status_code == (200 if case.path == "/healthz" else 401)
+                assert response.status_code == (200 if case.path in ("/healthz", "/readyz") else 401)
                 case.validate_response(response, checks=CHECKS)
 
             ask()
@@ -148,4 +149,5 @@ def test_responses_match_the_schema(trained: Run, tmp_path: Path):
         routes = {(one.method.upper(), one.path) for one in (result.ok() for result in api.get_all_operations())}
         assert routes == {(method, path) for method, path, _ in GOOD}
         assert api.raw_schema["security"]
-        assert api.raw_schema["paths"]["/healthz"]["get"]["security"] == []
+        for path in ("/healthz", "/readyz"):
+            assert api.raw_schema["paths"][path]["get"]["security"] == []

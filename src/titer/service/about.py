@@ -5,7 +5,8 @@ import asyncio
 from fastapi import FastAPI, Response
 
 from titer.forecasting.forecaster import Forecaster
-from titer.service.schemas import HealthOut, ModelOut
+from titer.service.readiness import Readiness
+from titer.service.schemas import HealthOut, ModelOut, ReadyOut
 from titer.service.telemetry import Telemetry
 
 SHOWN = ("split", "queries", "protocol", "changed", "metrics", "calibration")
@@ -18,6 +19,13 @@ def add_about_routes(app: FastAPI, forecaster: Forecaster, telemetry: Telemetry)
     @app.get("/healthz", summary="Check that the service is running", openapi_extra={"security": []})
     async def healthz() -> HealthOut:
         return HealthOut(status="ok")
+
+    readiness = Readiness(forecaster.refresh)
+
+    @app.get("/readyz", summary="Check that questions can be answered now", openapi_extra={"security": []})
+    async def readyz() -> ReadyOut:
+        await readiness.wait()
+        return ReadyOut(status="ready")
 
     @app.get("/v1/model", summary="Describe the model and its data")
     async def model() -> ModelOut:

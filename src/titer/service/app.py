@@ -10,6 +10,7 @@ from titer import __version__
 from titer.forecasting.forecaster import Forecaster
 from titer.service import problems
 from titer.service.about import add_about_routes
+from titer.service.access import AccessLog
 from titer.service.batching import Batcher
 from titer.service.documentation import describe_token
 from titer.service.event_changes import add_event_change_routes
@@ -70,6 +71,7 @@ def create_app(forecaster: Forecaster, settings: Settings | None = None) -> Fast
     )
     problems.install(app)
     app.add_middleware(Guard, settings=settings, telemetry=telemetry)
+    app.add_middleware(AccessLog)
     add_question_routes(app, forecaster, settings)
     add_event_routes(app, forecaster, settings)
     add_event_change_routes(app, forecaster, settings)

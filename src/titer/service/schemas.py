@@ -178,6 +178,12 @@ class HealthOut(BaseModel):
     status: Literal["ok"]
 
 
+class ReadyOut(BaseModel):
+    """The model is loaded and the fact store responds."""
+
+    status: Literal["ready"]
+
+
 class ModelOut(BaseModel):
     """The served model and its data."""
 

@@ -3,6 +3,7 @@
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from titer.service.logs import LogFormat
 from titer.service.schemas import MAX_FACTS, MAX_QUESTIONS
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -48,3 +49,4 @@ class Settings(BaseSettings):
     max_requests: int = Field(default=500, ge=1, description="Maximum number of requests at once; more are rejected.")
     batch_size: int = Field(default=64, ge=1, description="Maximum number of questions in a batch.")
     max_waiting: int = Field(default=4096, ge=1, description="Maximum number of queued questions; more are rejected.")
+    log_format: LogFormat = Field(default="text", description="Whether log lines are text or JSON.")
