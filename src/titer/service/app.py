@@ -8,10 +8,10 @@ from fastapi import FastAPI
 
 from titer import __version__
 from titer.forecasting.forecaster import Forecaster
+from titer.runs.version import RunVersion
 from titer.service import problems
 from titer.service.about import add_about_routes
 from titer.service.access import AccessLog
-from titer.service.batching import Batcher
 from titer.service.documentation import describe_token
 from titer.service.event_changes import add_event_change_routes
 from titer.service.events import add_event_routes
@@ -20,7 +20,9 @@ from titer.service.facts import add_fact_routes
 from titer.service.guard import Guard
 from titer.service.pages import add_pages
 from titer.service.questions import add_question_routes
+from titer.service.reloading import add_reload_route
 from titer.service.schemas import ErrorOut
+from titer.service.serving import Load, Serving
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
 
@@ -41,23 +43,29 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(forecaster: Forecaster, settings: Settings | None = None) -> FastAPI:
+def create_app(
+    forecaster: Forecaster,
+    settings: Settings | None = None,
+    *,
+    version: RunVersion | None = None,
+    load: Load | None = None,
+) -> FastAPI:
     """Create the service.
 
     Args:
         forecaster: Answers the questions; a run loaded with its fact store.
         settings: Limits and token. None reads them from the environment.
+        version: The version of the run that the forecaster was loaded from. None for that of its folder.
+        load: Loads the run again for ``POST /v1/reload``. None for a service that cannot reload.
     """
     settings = settings or Settings()
     telemetry = Telemetry()
+    serving = Serving(forecaster, version, load, telemetry, settings)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        size, max_waiting = settings.batch_size, settings.max_waiting
-        async with Batcher(forecaster, telemetry, size=size, max_waiting=max_waiting) as batcher:
-            app.state.batcher = batcher
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        async with serving.open():
             yield
-        forecaster.close()
 
     app = FastAPI(
         title="titer",
@@ -69,15 +77,17 @@ def create_app(forecaster: Forecaster, settings: Settings | None = None) -> Fast
         redirect_slashes=False,  # a redirect would repeat the host that the client sent
         responses=ERRORS,
     )
+    app.state.serving = serving
     problems.install(app)
     app.add_middleware(Guard, settings=settings, telemetry=telemetry)
     app.add_middleware(AccessLog)
-    add_question_routes(app, forecaster, settings)
-    add_event_routes(app, forecaster, settings)
-    add_event_change_routes(app, forecaster, settings)
-    add_explore_routes(app, forecaster, settings)
-    add_fact_routes(app, forecaster, settings, telemetry)
-    add_about_routes(app, forecaster, telemetry)
+    add_question_routes(app, settings)
+    add_event_routes(app, settings)
+    add_event_change_routes(app, settings)
+    add_explore_routes(app, settings)
+    add_fact_routes(app, settings, telemetry)
+    add_about_routes(app, telemetry)
+    add_reload_route(app, settings)
     add_pages(app)
     if settings.token is not None:
         describe_token(app)

@@ -2,6 +2,7 @@
 
 import signal
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import uvicorn
 from pydantic import SecretStr, ValidationError
 
 from titer.errors import ConfigError, TiterError
-from titer.forecasting.forecaster import Forecaster
 from titer.service.app import create_app
 from titer.service.connections import BACKLOG, Server, connection_class, max_connections
+from titer.service.loaded import load_version
 from titer.service.logs import LogFormat, log_config
 from titer.service.settings import LOOPBACK, Settings
 
@@ -35,10 +36,9 @@ def run_server(
     with suppress(KeyboardInterrupt):
         # The host check defends against DNS rebinding: a foreign page whose name resolves to this machine.
         settings = read_settings(token, log_format).model_copy(update={"local_only": host in LOOPBACK})
-        forecaster = Forecaster.load(run, device, store)
-        # Before the service accepts requests: training takes longer than a request may.
-        forecaster.prepare_events()
-        app = create_app(forecaster, settings)
+        load = partial(load_version, run, device, store)
+        forecaster, version = load()
+        app = create_app(forecaster, settings, version=version, load=load)
         config = uvicorn.Config(
             app,
             host=host,
