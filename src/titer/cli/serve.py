@@ -28,6 +28,9 @@ def serve(
     ] = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Number of processes that answer requests; they share memory and port.")
+    ] = 1,
     log_format: Annotated[
         Literal["text", "json"] | None,
         typer.Option(
@@ -48,4 +51,6 @@ def serve(
     if not (run / EVENTS).is_file():
         note("training the event model, once for this run, before the service starts")
     note_state(run)
-    run_server(run, host=host, port=port, store=store, token=token, device=device, log_format=log_format)
+    run_server(
+        run, host=host, port=port, store=store, token=token, device=device, log_format=log_format, workers=workers
+    )

@@ -129,7 +129,7 @@ class Run:
         if not path.is_file():
             raise RunError(f"{self.path} has no {MODEL} yet: training has not reached its first checkpoint")
         model = build_model(config, self.dataset)
-        load_weights(model, path)
+        load_weights(model, path, mapped=True)
         if self.is_finished:
             model.temperature = self.summary.get("temperature", 1.0)
         model = model.to(choose_device(device)).eval()

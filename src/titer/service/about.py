@@ -5,6 +5,8 @@ import asyncio
 from fastapi import FastAPI, Response
 
 from titer.service.loaded import Loaded
+from titer.service.merging import merge_pages
+from titer.service.peers import Peers
 from titer.service.schemas import HealthOut, ModelOut, ReadyOut
 from titer.service.serving import Current
 from titer.service.telemetry import Telemetry
@@ -13,7 +15,7 @@ SHOWN = ("split", "queries", "protocol", "changed", "metrics", "calibration")
 """What is shown of an evaluation."""
 
 
-def add_about_routes(app: FastAPI, telemetry: Telemetry) -> None:
+def add_about_routes(app: FastAPI, telemetry: Telemetry, peers: Peers | None) -> None:
     """Add health, model and metrics to an app."""
 
     @app.get("/healthz", summary="Check that the service is running", openapi_extra={"security": []})
@@ -33,7 +35,10 @@ def add_about_routes(app: FastAPI, telemetry: Telemetry) -> None:
 
     @app.get("/metrics", summary="Return metrics for Prometheus", response_class=Response, responses={200: text})
     async def metrics() -> Response:
-        return Response(telemetry.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        page = telemetry.page()
+        if peers is not None and peers.number is not None:
+            page = merge_pages({**await peers.pages(), peers.number: page.decode()})
+        return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _describe(current: Loaded) -> ModelOut:

@@ -1,7 +1,7 @@
 """The service as an ASGI application."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from fastapi import FastAPI
@@ -19,6 +19,7 @@ from titer.service.explore import add_explore_routes
 from titer.service.facts import add_fact_routes
 from titer.service.guard import Guard
 from titer.service.pages import add_pages
+from titer.service.peers import METRICS, RELOAD, Handlers, Peers
 from titer.service.questions import add_question_routes
 from titer.service.reloading import add_reload_route
 from titer.service.schemas import ErrorOut
@@ -49,6 +50,7 @@ def create_app(
     *,
     version: RunVersion | None = None,
     load: Load | None = None,
+    peers: Peers | None = None,
 ) -> FastAPI:
     """Create the service.
 
@@ -57,14 +59,20 @@ def create_app(
         settings: Limits and token. None reads them from the environment.
         version: The version of the run that the forecaster was loaded from. None for that of its folder.
         load: Loads the run again for ``POST /v1/reload``. None for a service that cannot reload.
+        peers: The other processes of the service. None if there are none.
     """
     settings = settings or Settings()
     telemetry = Telemetry()
+
+    async def own_metrics() -> str:
+        return telemetry.page().decode()
+
+    handlers: Handlers = {METRICS: own_metrics, RELOAD: lambda: serving.reload()}
     serving = Serving(forecaster, version, load, telemetry, settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        async with serving.open():
+        async with serving.open(), peers.listen(handlers) if peers else nullcontext():
             yield
 
     app = FastAPI(
@@ -86,8 +94,8 @@ def create_app(
     add_event_change_routes(app, settings)
     add_explore_routes(app, settings)
     add_fact_routes(app, settings, telemetry)
-    add_about_routes(app, telemetry)
-    add_reload_route(app, settings)
+    add_about_routes(app, telemetry, peers)
+    add_reload_route(app, settings, peers)
     add_pages(app)
     if settings.token is not None:
         describe_token(app)

@@ -4,6 +4,7 @@ import asyncio
 
 from fastapi import FastAPI, Request, Response
 
+from titer.service.peers import Peers
 from titer.service.problems import ProblemError
 from titer.service.schemas import ReloadOut
 from titer.service.serving import Serving
@@ -13,8 +14,12 @@ SHARE_OF_TIME = 0.8
 """Part of the time limit of a request after which it is answered while the new version is still being loaded."""
 
 
-def add_reload_route(app: FastAPI, settings: Settings) -> None:
+def add_reload_route(app: FastAPI, settings: Settings, peers: Peers | None) -> None:
     """Add the route to an app. It needs a token."""
+
+    async def everywhere(serving: Serving) -> bool:
+        changed = await serving.reload()
+        return (await peers.reload() if peers else False) or changed
 
     @app.post(
         "/v1/reload",
@@ -25,7 +30,7 @@ def add_reload_route(app: FastAPI, settings: Settings) -> None:
         if settings.token is None:
             raise ProblemError(403, "read_only", "the service is read-only; start it with a token to reload the run")
         serving: Serving = request.app.state.serving
-        task = asyncio.create_task(serving.reload())
+        task = asyncio.create_task(everywhere(serving))
         await asyncio.wait({task}, timeout=SHARE_OF_TIME * settings.request_seconds)
         version = serving.loaded.version
         if not task.done():
