@@ -30,6 +30,7 @@ from titer.training.layout import EVENTS, METRICS, MODEL
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
 FACT = {**TALKS, "object": "Newland", "time": "2023-07-01"}
 TOKEN = "a secret for tests"
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reload")]  # an event model is trained, once
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +184,6 @@ def test_evaluations_belong_to_the_version_that_is_served(client: TestClient, ru
     assert client.get("/v1/events/record").status_code == 200
 
 
-@pytest.mark.slow
 def test_a_run_that_is_replaced_while_it_is_loaded_is_loaded_as_a_whole(versions: list[Path], tmp_path: Path):
     run = shutil.copytree(versions[0], tmp_path / "run")
     prior = {RunVersion.of(path).name: value for path, value in zip(versions, (0.001, 0.09), strict=True)}

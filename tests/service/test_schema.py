@@ -72,6 +72,7 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/v1/entity", {"params": {"name": "Aldoria"}}),
     ("GET", "/v1/relation", {"params": {"name": "hold talks with"}}),
     ("GET", "/v1/overview", {}),
+    ("POST", "/v1/reload", {}),
     ("POST", "/v1/forecast", {"json": {**TALKS, "explain": 2}}),
     (
         "POST",

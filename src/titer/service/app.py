@@ -12,6 +12,7 @@ from titer.runs.version import RunVersion
 from titer.service import problems
 from titer.service.about import add_about_routes
 from titer.service.access import AccessLog
+from titer.service.cross_origin import CrossOrigin
 from titer.service.documentation import describe_token
 from titer.service.event_changes import add_event_change_routes
 from titer.service.events import add_event_routes
@@ -88,6 +89,8 @@ def create_app(
     app.state.serving = serving
     problems.install(app)
     app.add_middleware(Guard, settings=settings, telemetry=telemetry)
+    if settings.origins:
+        app.add_middleware(CrossOrigin, origins=settings.origins)
     app.add_middleware(AccessLog)
     add_question_routes(app, settings)
     add_event_routes(app, settings)

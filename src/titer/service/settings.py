@@ -43,7 +43,7 @@ class Settings(BaseSettings):
     )
     origins: tuple[str, ...] = Field(
         default=(),
-        description="Origins of pages that may send requests besides the service's own, such as https://example.org.",
+        description="Origins of other sites whose pages may send requests and read responses, such as https://example.org.",
     )
     request_seconds: float = Field(default=30.0, gt=0, description="Maximum duration of a request in seconds.")
     max_requests: int = Field(default=500, ge=1, description="Maximum number of requests at once; more are rejected.")

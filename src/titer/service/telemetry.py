@@ -31,6 +31,8 @@ class Telemetry:
         self.facts = Counter("titer_facts_added", "Facts added.", registry=self.registry)
 
         self.reloads = Counter("titer_reloads", "Reloads of the run by result.", ["result"], registry=self.registry)
+        for result in ("loaded", "unchanged", "failed"):
+            self.reloads.labels(result)  # so that the first reload is an increase
         self.model = Gauge(
             "titer_model_info",
             "The model that is served; always 1.",
