@@ -117,6 +117,19 @@ def test_a_run_that_cannot_be_loaded_leaves_the_old_version_in_service(
     assert answers(client) != old
 
 
+def test_a_link_to_a_run_can_point_to_another_one(versions: list[Path], tmp_path: Path):
+    link = tmp_path / "current"
+    link.symlink_to(versions[0])
+    load = partial(load_version, link, "cpu", tmp_path / "facts.db")
+    forecaster, version = load()
+    app = create_app(forecaster, Settings(token=SecretStr(TOKEN)), version=version, load=load)
+    with TestClient(app, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        (tmp_path / "next").symlink_to(versions[1])
+        (tmp_path / "next").replace(link)
+        assert client.get("/v1/model").json()["version"] == RunVersion.of(versions[0]).name
+        assert client.post("/v1/reload").json()["version"] == RunVersion.of(versions[1]).name
+
+
 def test_a_reload_needs_a_token(run: Path):
     load = partial(load_version, run, "cpu", None)
     forecaster, version = load()

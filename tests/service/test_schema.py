@@ -3,6 +3,7 @@ the schema does not describe."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from titer.data.dataset import Dataset
-from titer.forecasting.forecaster import Forecaster
 from titer.runs.events import event_model
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.service.app import create_app
+from titer.service.loaded import load_version
 from titer.service.settings import Settings
 from titer.training.config import Config
 
@@ -83,6 +84,10 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/what-if", {"json": {**TALKS, "with": [{**FACT, "object": "Newland"}], "explain": 1}}),
     ("POST", "/v1/picture", {"json": {"forecast": FORECAST}}),
     ("POST", "/v1/facts", {"json": {"facts": [{**FACT, "time": "2023-07-01"}]}}),
+    ("GET", "/v1/facts", {"params": {"limit": 5}}),
+    ("POST", "/v1/facts/remove", {"json": {"sequences": [1], "note": "wrong"}}),
+    ("POST", "/v1/facts", {"json": {"facts": [{**FACT, "time": "2023-07-02"}]}}),
+    ("POST", "/v1/facts/undo", {}),
 ]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("schema")]
 
@@ -95,8 +100,10 @@ def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ru
 
 
 def application(run: Run, folder: Path, token: str | None) -> FastAPI:
-    forecaster = Forecaster.load(run, "cpu", folder / "facts.db")
-    return create_app(forecaster, Settings(token=SecretStr(token)) if token else Settings())
+    load = partial(load_version, run.path, "cpu", folder / "facts.db")
+    forecaster, version = load()
+    settings = Settings(token=SecretStr(token)) if token else Settings()
+    return create_app(forecaster, settings, version=version, load=load)
 
 
 @contextmanager
