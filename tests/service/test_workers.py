@@ -93,10 +93,15 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def workers_of(service: Service) -> list[int]:
-    """The process ids of the workers."""
-    pid = service.process.pid
-    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-    return [one for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    """The process ids of the workers, which are forked by a child of the service."""
+    return [worker for child in children(service.process.pid) for worker in children(child)]
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def is_running(pid: int) -> bool:

@@ -28,6 +28,7 @@ MAX_DELAY = 30.0
 LONG_LIFE = 60.0
 """Seconds after which the end of a worker counts as its first."""
 BACKLOG = 64
+PRELOADED = "titer.service.preloaded"
 STOP_SECONDS = 15
 """Time in addition to that of a request after which workers that do not stop are killed."""
 log = logging.getLogger("titer.service")
@@ -74,7 +75,10 @@ class Supervisor:
     def __init__(self, options: Options, num_workers: int, listening: socket.socket, folder: Path):
         self.options, self.num_workers, self.listening = options, num_workers, listening
         self.peers = Peers(folder)
-        self._context = multiprocessing.get_context("spawn")  # forked processes of torch can hang
+        # Workers are forked from a process that has imported everything and computed nothing, so they share what was
+        # imported; forked processes of one that has computed with torch can hang.
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([PRELOADED])
         self._workers: dict[int, BaseProcess] = {}
         self._due: dict[int, float] = {}
         self._delay: dict[int, float] = dict.fromkeys(range(num_workers), 0.0)
