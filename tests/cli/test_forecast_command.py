@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
@@ -155,6 +156,16 @@ class TestOptionsOfQuestionFiles:
         path.write_text("Caldera,invite\n")
         shown = titer("forecast", run, "--file", path, "--names", "subject,relation", "--top", "1")
         assert shown.startswith("Caldera — invite — ?")
+
+    def test_they_apply_to_jobs_and_another_form_is_another_job(self, run: Path, tmp_path: Path):
+        path, out = tmp_path / "asked.csv", f"{tmp_path}/answers/"
+        path.write_text("a,b,c\nCaldera,Aldoria,invite\n")
+        words = ("forecast", run, "--file", path, "--out", out, "--column", "relation=c", "--top", "1")
+        titer(*words, "--column", "subject=a")
+        (found,) = pads.dataset(out, format="parquet").to_table().to_pylist()
+        assert (found["subject"], found["b"]) == ("Caldera", "Aldoria")
+        with pytest.raises(TiterError, match="differs in: form of the questions"):
+            titer(*words, "--column", "subject=b")
 
     def test_a_missing_column_and_a_part_that_questions_do_not_have_are_errors(self, run: Path, questions: Path):
         with pytest.raises(TiterError, match="there is no column 'whom'; the file has subject, relation"):

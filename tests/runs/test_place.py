@@ -1,12 +1,15 @@
 """A run that is being overwritten is the old one or the new one, whenever the process is killed."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from campaigns.forked import Operations, in_fork
 from titer.files import write_text
+from titer.files.exchange import replace_folder
 from titer.runs.overwriting import STAGED
 from titer.runs.place import training_place
 
@@ -76,3 +79,23 @@ def test_a_training_that_fails_leaves_the_old_run(tmp_path: Path):
         pass
     assert contents(tmp_path / "run") == {"old"}
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_no_fact_can_be_added_while_the_run_is_replaced(tmp_path: Path, monkeypatch):
+    run, tried = tmp_path / "run", []
+    write_run(run, "old")
+    with closing(sqlite3.connect(run / "facts.db", timeout=0, isolation_level=None)) as service:
+        service.execute("PRAGMA journal_mode = WAL")
+        service.execute("CREATE TABLE titer_store (last_sequence INTEGER)")
+        service.execute("INSERT INTO titer_store VALUES (0)")
+
+        def replace_with_a_writer(new: Path, target: Path) -> None:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                service.execute("UPDATE titer_store SET last_sequence = 1")
+            tried.append(replace_folder(new, target))
+
+        monkeypatch.setattr("titer.runs.place.replace_folder", replace_with_a_writer)
+        train(run, overwrite=True)
+    assert tried
+    assert contents(run) == {"new"}
+    assert not list(run.glob("facts.db*"))

@@ -94,7 +94,7 @@ class TestErrors:
         def fail() -> None:
             raise RuntimeError("secret internals")
 
-        monkeypatch.setattr(shared, "_current", fail)
+        monkeypatch.setattr(shared, "current", fail)
         with caplog.at_level(logging.ERROR):
             for path, body in (("/v1/forecast", TALKS), ("/v1/explain", {**TALKS, "answer": "Drovia"})):
                 response = client.post(path, json=body)
@@ -110,7 +110,7 @@ class TestErrors:
         def fail() -> None:
             raise StoreError("postgresql://admin@inside/facts cannot be used")
 
-        monkeypatch.setattr(shared, "_current", fail)
+        monkeypatch.setattr(shared, "current", fail)
         for response in (client.post("/v1/forecast", json=TALKS), client.get("/v1/model")):
             assert (response.status_code, problem(response)["code"]) == (503, "no_store")
             assert "admin" not in response.text
@@ -237,7 +237,8 @@ class TestRequests:
 
     def test_head_returns_the_headers_of_get(self, client: TestClient):
         for path in ("/", "/healthz", "/v1/model", "/page/main.js", "/nowhere"):
-            full, head = client.get(path), client.head(path)
+            same = {"X-Request-Id": "one"}
+            full, head = client.get(path, headers=same), client.head(path, headers=same)
             assert head.content == b""
             assert (head.status_code, dict(head.headers)) == (full.status_code, dict(full.headers))
 
@@ -269,7 +270,7 @@ class TestRequests:
 
         headers = {"Authorization": "Bearer x"}
         with TestClient(create_app(forecaster, Settings(token=SecretStr("x"))), headers=headers) as client:
-            monkeypatch.setattr(forecaster, "_current", wait)
+            monkeypatch.setattr(forecaster, "current", wait)
             monkeypatch.setattr("titer.service.facts.add_records", wait)
             with ThreadPoolExecutor(1) as other:
                 slow = other.submit(client.request, "POST" if body else "GET", path, json=body)
@@ -289,7 +290,7 @@ class TestRequests:
                 seen.append(client.get("/healthz"))
                 raise StoreError("enough")
 
-            monkeypatch.setattr(forecaster, "_current", ask_within)
+            monkeypatch.setattr(forecaster, "current", ask_within)
             client.get("/v1/entities")
             busy, healthy = seen
             assert (busy.status_code, problem(busy)["code"]) == (503, "busy")

@@ -3,6 +3,7 @@ the schema does not describe."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from schemathesis.specs.openapi.checks import (
 
 from quick_events import store_quick_events
 from titer.data.dataset import Dataset
-from titer.forecasting.forecaster import Forecaster
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.service.app import create_app
+from titer.service.loaded import load_version
 from titer.service.settings import Settings
 from titer.training.config import Config
 
@@ -55,6 +56,7 @@ FORECAST = {
 }
 GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/healthz", {}),
+    ("GET", "/readyz", {}),
     ("GET", "/metrics", {}),
     ("GET", "/v1/model", {}),
     ("GET", "/v1/entities", {"params": {"q": "al"}}),
@@ -71,6 +73,7 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/v1/entity", {"params": {"name": "Aldoria"}}),
     ("GET", "/v1/relation", {"params": {"name": "hold talks with"}}),
     ("GET", "/v1/overview", {}),
+    ("POST", "/v1/reload", {}),
     ("POST", "/v1/forecast", {"json": {**TALKS, "explain": 2}}),
     (
         "POST",
@@ -81,6 +84,10 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/what-if", {"json": {**TALKS, "with": [{**FACT, "object": "Newland"}], "explain": 1}}),
     ("POST", "/v1/picture", {"json": {"forecast": FORECAST}}),
     ("POST", "/v1/facts", {"json": {"facts": [{**FACT, "time": "2023-07-01"}]}}),
+    ("GET", "/v1/facts", {"params": {"limit": 5}}),
+    ("POST", "/v1/facts/remove", {"json": {"sequences": [1], "note": "wrong"}}),
+    ("POST", "/v1/facts", {"json": {"facts": [{**FACT, "time": "2023-07-02"}]}}),
+    ("POST", "/v1/facts/undo", {}),
 ]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("schema")]
 
@@ -93,8 +100,10 @@ def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ru
 
 
 def application(run: Run, folder: Path, token: str | None) -> FastAPI:
-    forecaster = Forecaster.load(run, "cpu", folder / "facts.db")
-    return create_app(forecaster, Settings(token=SecretStr(token)) if token else Settings())
+    load = partial(load_version, run.path, "cpu", folder / "facts.db")
+    forecaster, version = load()
+    settings = Settings(token=SecretStr(token)) if token else Settings()
+    return create_app(forecaster, settings, version=version, load=load)
 
 
 @contextmanager
@@ -132,7 +141,7 @@ def test_every_request_without_the_token_is_rejected(trained: Run, tmp_path: Pat
             def ask(case) -> None:
                 case.headers = {}
                 response = case.call(headers=sent)
-                assert response.status_code == (200 if case.path == "/healthz" else 401)
+                assert response.status_code == (200 if case.path in ("/healthz", "/readyz") else 401)
                 case.validate_response(response, checks=CHECKS)
 
             ask()
@@ -148,4 +157,5 @@ def test_responses_match_the_schema(trained: Run, tmp_path: Path):
         routes = {(one.method.upper(), one.path) for one in (result.ok() for result in api.get_all_operations())}
         assert routes == {(method, path) for method, path, _ in GOOD}
         assert api.raw_schema["security"]
-        assert api.raw_schema["paths"]["/healthz"]["get"]["security"] == []
+        for path in ("/healthz", "/readyz"):
+            assert api.raw_schema["paths"][path]["get"]["security"] == []

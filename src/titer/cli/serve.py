@@ -1,6 +1,6 @@
 """The command ``titer serve``."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,6 +28,15 @@ def serve(
     ] = None,
     device: DeviceOption = "auto",
     threads: ThreadsOption = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Number of processes that answer requests; they share memory and port.")
+    ] = 1,
+    log_format: Annotated[
+        Literal["text", "json"] | None,
+        typer.Option(
+            help="Format of log lines. TITER_LOG_FORMAT sets it too; the default is text.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Serve forecasts of a run over HTTP, with a web page at /.
 
@@ -42,4 +51,6 @@ def serve(
     if not (run / EVENTS).is_file():
         note("training the event model, once for this run, before the service starts")
     note_state(run)
-    run_server(run, host=host, port=port, store=store, token=token, device=device)
+    run_server(
+        run, host=host, port=port, store=store, token=token, device=device, log_format=log_format, workers=workers
+    )

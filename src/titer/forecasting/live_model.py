@@ -73,6 +73,11 @@ class LiveModel:
         )
 
     @property
+    def store_address(self) -> str | Path | None:
+        """Where the database of added facts is, or will be created; None without one."""
+        return self._address
+
+    @property
     def fact_store(self) -> "FactStore":
         """The database of added facts, created when first used.
 

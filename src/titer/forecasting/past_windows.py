@@ -44,6 +44,7 @@ class PastWindows:
     def __init__(self, forecaster: Forecaster):
         self.forecaster = forecaster
         self._kept: dict[_Key, CheckedForecast] | None = None
+        self._checksum = ""
 
     @property
     def steps(self) -> int:
@@ -77,6 +78,8 @@ class PastWindows:
         wanted = {self._key(one) for one in self.starts}
         kept[self._key(start)] = found  # the event model exists by now, if it was trained for this window
         self._kept = {key: one for key, one in kept.items() if key in wanted}
+        if self.forecaster.run is not None and self.forecaster.run.is_replaced:
+            return found  # the folder belongs to another model now
         if (path := self._path) is not None:
             rows = [{"key": vars(key), "forecast": one.to_dict()} for key, one in self._kept.items()]
             # A run that cannot be written to, such as on a read-only disk, is checked again next time.
@@ -108,6 +111,7 @@ class PastWindows:
     def _model(self) -> str:
         """A checksum of the event model; empty if it is not stored."""
         run = self.forecaster.run
-        with suppress(OSError):
-            return "" if run is None else hashlib.sha256((run.path / EVENTS).read_bytes()).hexdigest()
-        return ""
+        if run is not None and not run.is_replaced:
+            with suppress(OSError):
+                self._checksum = hashlib.sha256((run.path / EVENTS).read_bytes()).hexdigest()
+        return self._checksum

@@ -17,7 +17,7 @@ from titer.graph.pair_columns import append_columns
 from titer.graph.stored_columns import Append, Stored, locked, open_columns, write_columns
 
 SWITCH = "TITER_INDEX"
-"""Environment variable: ``off`` neither reads nor writes stored indexes."""
+"""Environment variable: ``off`` neither reads nor writes stored indexes, ``always`` also stores those of small data."""
 FOLDER = "index"
 MIN_FACTS = 1_000_000
 """Facts from which on an index is stored; one of fewer facts is built in a few seconds."""
@@ -31,7 +31,8 @@ def history_of(dataset: Dataset) -> History:
     If the dataset was opened from a folder and is large, the history and its pair index are stored: in the folder
     ``index`` of the dataset folder, or in the cache if that cannot be written. They are memory-mapped when they are
     used again, by this process or others. Stored files of other facts or of another version of titer, and damaged ones,
-    are replaced. The environment variable ``TITER_INDEX=off`` does without stored files.
+    are replaced. The environment variable ``TITER_INDEX=off`` does without stored files, and ``TITER_INDEX=always``
+    stores them for small datasets too.
 
     Args:
         dataset: The dataset.
@@ -40,7 +41,9 @@ def history_of(dataset: Dataset) -> History:
         The history, on the CPU.
     """
     num_facts = sum(len(facts) for facts in dataset.splits.values())
-    if dataset.folder is None or num_facts < MIN_FACTS or os.environ.get(SWITCH, "").lower() == "off":
+    switch = os.environ.get(SWITCH, "").lower()
+    is_small = num_facts < MIN_FACTS and switch != "always"
+    if dataset.folder is None or is_small or switch == "off":
         return History(dataset.facts, dataset.vocabulary)
     store = _Store(dataset, num_facts)
     found = store.columns("history", lambda append: edge_columns(dataset.facts, dataset.vocabulary, append))

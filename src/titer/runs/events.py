@@ -39,7 +39,8 @@ def event_model(run: Run, model: Model) -> EventModel:
     events = EventModel(dataset.vocabulary, dataset.axis, config).fit(dataset, model)
     # A run that cannot be written to, such as on a read-only disk, is trained again next time.
     with suppress(OSError):
-        save_events(events, path)
+        if not run.is_replaced:  # the folder may hold a new run by now, whose events are others
+            save_events(events, path)
     return events
 
 

@@ -9,7 +9,7 @@ from titer.errors import TiterError
 from titer.files import locked, remove_leftovers
 from titer.files.exchange import replace_folder
 from titer.runs.overwriting import STAGED, check_can_create
-from titer.store.inspection import holds_facts
+from titer.store.inspection import holds_facts, without_writers
 from titer.training.layout import CONFIG, STORE
 
 
@@ -65,11 +65,14 @@ def training_place(out: Path, *, overwrite: bool, resume: bool) -> Generator[Pat
             if not (staged / CONFIG).exists():
                 shutil.rmtree(hidden, ignore_errors=True)
         if replaces:
-            if holds_facts(out / STORE):
-                raise TiterError(
-                    f"facts were added to {out} during the training, and are never overwritten; "
-                    f"the new run is {staged}: move it to another folder"
-                )
-            replace_folder(staged, out)
+            # A service may have the store open: what it adds after the check is written to a folder that is gone, and
+            # the service reports it as an error.
+            with without_writers(out / STORE):
+                if holds_facts(out / STORE):
+                    raise TiterError(
+                        f"facts were added to {out} during the training, and are never overwritten; "
+                        f"the new run is {staged}: move it to another folder"
+                    )
+                replace_folder(staged, out)
             shutil.rmtree(hidden, ignore_errors=True)
         (out / STAGED).unlink(missing_ok=True)

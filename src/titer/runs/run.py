@@ -26,6 +26,7 @@ from titer.runs.card import card
 from titer.runs.evaluation_settings import changed_settings, with_evaluation_settings
 from titer.runs.overwriting import STAGED, check_can_create
 from titer.runs.rank_files import rank_file, save_ranks
+from titer.runs.version import file_signature
 from titer.threads import use_threads
 from titer.toml import to_toml
 from titer.training.config import Config
@@ -53,6 +54,12 @@ class Run:
         self.path = Path(path)
         if not (self.path / CONFIG).is_file():
             raise RunError(f"{self.path} is not a run directory: it has no {CONFIG}")
+        self._signature = file_signature(self.path / CONFIG)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another run is in the folder now than when this object was created."""
+        return file_signature(self.path / CONFIG) != self._signature
 
     def __repr__(self) -> str:
         state = f", {self.state}" if self.state else ""
@@ -122,7 +129,7 @@ class Run:
         if not path.is_file():
             raise RunError(f"{self.path} has no {MODEL} yet: training has not reached its first checkpoint")
         model = build_model(config, self.dataset)
-        load_weights(model, path)
+        load_weights(model, path, mapped=True)
         if self.is_finished:
             model.temperature = self.summary.get("temperature", 1.0)
         model = model.to(choose_device(device)).eval()

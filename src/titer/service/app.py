@@ -1,16 +1,18 @@
 """The service as an ASGI application."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from fastapi import FastAPI
 
 from titer import __version__
 from titer.forecasting.forecaster import Forecaster
+from titer.runs.version import RunVersion
 from titer.service import problems
 from titer.service.about import add_about_routes
-from titer.service.batching import Batcher
+from titer.service.access import AccessLog
+from titer.service.cross_origin import CrossOrigin
 from titer.service.documentation import describe_token
 from titer.service.event_changes import add_event_change_routes
 from titer.service.events import add_event_routes
@@ -18,8 +20,11 @@ from titer.service.explore import add_explore_routes
 from titer.service.facts import add_fact_routes
 from titer.service.guard import Guard
 from titer.service.pages import add_pages
+from titer.service.peers import METRICS, RELOAD, Handlers, Peers
 from titer.service.questions import add_question_routes
+from titer.service.reloading import add_reload_route
 from titer.service.schemas import ErrorOut
+from titer.service.serving import Load, Serving
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
 
@@ -40,23 +45,36 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(forecaster: Forecaster, settings: Settings | None = None) -> FastAPI:
+def create_app(
+    forecaster: Forecaster,
+    settings: Settings | None = None,
+    *,
+    version: RunVersion | None = None,
+    load: Load | None = None,
+    peers: Peers | None = None,
+) -> FastAPI:
     """Create the service.
 
     Args:
         forecaster: Answers the questions; a run loaded with its fact store.
         settings: Limits and token. None reads them from the environment.
+        version: The version of the run that the forecaster was loaded from. None for that of its folder.
+        load: Loads the run again for ``POST /v1/reload``. None for a service that cannot reload.
+        peers: The other processes of the service. None if there are none.
     """
     settings = settings or Settings()
     telemetry = Telemetry()
 
+    async def own_metrics() -> str:
+        return telemetry.page().decode()
+
+    handlers: Handlers = {METRICS: own_metrics, RELOAD: lambda: serving.reload()}
+    serving = Serving(forecaster, version, load, telemetry, settings)
+
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        size, max_waiting = settings.batch_size, settings.max_waiting
-        async with Batcher(forecaster, telemetry, size=size, max_waiting=max_waiting) as batcher:
-            app.state.batcher = batcher
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        async with serving.open(), peers.listen(handlers) if peers else nullcontext():
             yield
-        forecaster.close()
 
     app = FastAPI(
         title="titer",
@@ -68,14 +86,19 @@ def create_app(forecaster: Forecaster, settings: Settings | None = None) -> Fast
         redirect_slashes=False,  # a redirect would repeat the host that the client sent
         responses=ERRORS,
     )
+    app.state.serving = serving
     problems.install(app)
     app.add_middleware(Guard, settings=settings, telemetry=telemetry)
-    add_question_routes(app, forecaster, settings)
-    add_event_routes(app, forecaster, settings)
-    add_event_change_routes(app, forecaster, settings)
-    add_explore_routes(app, forecaster, settings)
-    add_fact_routes(app, forecaster, settings, telemetry)
-    add_about_routes(app, forecaster, telemetry)
+    if settings.origins:
+        app.add_middleware(CrossOrigin, origins=settings.origins)
+    app.add_middleware(AccessLog)
+    add_question_routes(app, settings)
+    add_event_routes(app, settings)
+    add_event_change_routes(app, settings)
+    add_explore_routes(app, settings)
+    add_fact_routes(app, settings, telemetry)
+    add_about_routes(app, telemetry, peers)
+    add_reload_route(app, settings, peers)
     add_pages(app)
     if settings.token is not None:
         describe_token(app)

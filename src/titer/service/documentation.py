@@ -32,13 +32,17 @@ def documentation(openapi: dict[str, Any]) -> str:
         el("h1", f"{info['title']} {info['version']}"),
         el("p", info["description"], " OpenAPI description: ", el("a", "openapi.json", href="/openapi.json"), "."),
     ]
+    schemas = openapi["components"]["schemas"]
     for path, methods in openapi["paths"].items():
         for method in METHODS:
             if method in methods:
-                parts += _route(path, method, methods[method], openapi["components"]["schemas"])
+                parts += _route(path, method, methods[method], schemas)
+    parts.append(el("h2", "Types"))
+    for name in _nested(openapi["paths"], schemas):
+        parts += [el("h3", _title(name)), _schema(name, schemas)]
     parts.append(el("h2", "Errors"))
     parts.append(el("p", "Every error is an ErrorOut: a code for programs, and a message that says what to do."))
-    parts.append(_schema("ErrorOut", openapi["components"]["schemas"]))
+    parts += [_schema("ErrorOut", schemas), el("h3", "ProblemOut"), _schema("ProblemOut", schemas)]
     # A linked style sheet, since the content security policy forbids inline styles.
     return document(f"{info['title']} API", el("link", rel="stylesheet", href="/page/style.css"), *parts)
 
@@ -55,6 +59,29 @@ def _route(path: str, method: str, route: dict[str, Any], schemas: dict[str, Any
     for name in _names(good):
         parts += [el("h3", f"Response: {_title(name)}"), _schema(name, schemas)]
     return parts
+
+
+def _nested(paths: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
+    """Return the named schemas inside of requests and responses, which routes mention by name only."""
+    shown, found = _references(paths), set[str]()
+    waiting = [*shown]
+    while waiting:
+        inner = _references(schemas[waiting.pop()]) - found
+        found |= inner
+        waiting += inner
+    # Schemas with a suffix differ from each other only in what has a default.
+    titles = {_title(name): name for name in sorted(found - shown - {"ProblemOut"})}
+    return [titles[title] for title in sorted(titles)]
+
+
+def _references(value: Any) -> set[str]:
+    """Return the names of all schemas that a part of the description refers to."""
+    if isinstance(value, list):
+        return set[str]().union(*map(_references, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {value["$ref"].rpartition("/")[2]} if "$ref" in value else set[str]()
+    return own.union(*map(_references, value.values()))
 
 
 def _names(schema: Any) -> list[str]:

@@ -7,12 +7,10 @@ from fastapi import FastAPI, Query
 from pydantic import BaseModel, Field
 
 from titer.forecasting.events.results import WhenForecast
-from titer.forecasting.forecaster import Forecaster
-from titer.forecasting.past_windows import PastWindows
 from titer.forecasting.track_record import CheckedForecast
-from titer.service.batching import Batcher
 from titer.service.problems import ProblemError
 from titer.service.schemas import ChangesIn, Name
+from titer.service.serving import Current
 from titer.service.settings import Settings
 
 
@@ -37,42 +35,40 @@ class PastWindowsOut(BaseModel):
     checked: list[CheckedForecast] = Field(description="Windows that are compared already, latest first.")
 
 
-def add_event_change_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -> None:
+def add_event_change_routes(app: FastAPI, settings: Settings) -> None:
     """Add the routes to an app."""
-    windows = PastWindows(forecaster)
-
-    def batcher() -> Batcher:
-        return app.state.batcher
 
     @app.post("/v1/when", summary="Say when an event happens if facts are left out of the history or added to it")
-    async def when(request: WhenIn) -> WhenForecast:
+    async def when(request: WhenIn, current: Current) -> WhenForecast:
         if request.explain > settings.max_evidence:
             limit = settings.max_evidence
             raise ProblemError(422, "too_much", f"explain may be at most {limit}, not {request.explain}")
         names = (request.subject, request.relation, request.object)
         changes = {"without": [one.row for one in request.without], "with_": [one.row for one in request.with_]}
-        return await batcher().alone(
-            lambda: forecaster.when(*names, start=request.start, explain=request.explain, **changes)
+        return await current.batcher.alone(
+            lambda: current.forecaster.when(*names, start=request.start, explain=request.explain, **changes)
         )
 
     @app.get("/v1/past-forecasts", summary="List the past windows whose forecasts can be compared with what happened")
-    async def past_forecasts() -> PastWindowsOut:
+    async def past_forecasts(current: Current) -> PastWindowsOut:
         def work() -> PastWindowsOut:
-            forecaster.refresh()
-            words = forecaster.axis.duration(windows.steps)
+            windows = current.windows
+            current.forecaster.refresh()
+            words = current.forecaster.axis.duration(windows.steps)
             return PastWindowsOut(steps=windows.steps, words=words, starts=windows.starts, checked=windows.known())
 
         return await asyncio.to_thread(work)
 
     @app.get("/v1/past-forecast", summary="Compare the forecast of a past window with what happened")
     async def past_forecast(
+        current: Current,
         start: Annotated[str, Query(max_length=100, description="One of the starts of /v1/past-forecasts.")],
     ) -> CheckedForecast:
         def work() -> CheckedForecast:
-            forecaster.refresh()
-            if start not in windows.starts:
+            current.forecaster.refresh()
+            if start not in current.windows.starts:
                 message = f"no past window begins at {start!r}; see /v1/past-forecasts"
                 raise ProblemError(422, "cannot_answer", message)
-            return windows.check(start)
+            return current.windows.check(start)
 
-        return await batcher().alone(work)
+        return await current.batcher.alone(work)

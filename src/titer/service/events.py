@@ -7,10 +7,8 @@ from fastapi import FastAPI, Query
 from pydantic import BaseModel, Field
 
 from titer.forecasting.events.results import EventForecast, Likelihood, WhenForecast
-from titer.forecasting.forecaster import Forecaster
-from titer.runs.events import event_evaluations
-from titer.service.batching import Batcher
 from titer.service.problems import ProblemError
+from titer.service.serving import Current
 from titer.service.settings import Settings
 
 MAX_EVENTS = 1000
@@ -49,11 +47,8 @@ class EventRecordOut(BaseModel):
     evaluations: list[dict[str, Any]]
 
 
-def add_event_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -> None:
+def add_event_routes(app: FastAPI, settings: Settings) -> None:
     """Add the routes about events to an app."""
-
-    def batcher() -> Batcher:
-        return app.state.batcher
 
     def check(top: int, explain: int) -> None:
         for name, value, limit in (
@@ -66,6 +61,7 @@ def add_event_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -
 
     @app.get("/v1/events", summary="List the most likely events of the next time steps")
     async def events(
+        current: Current,
         subject: NameQuery = None,
         relation: NameQuery = None,
         object: NameQuery = None,
@@ -80,15 +76,16 @@ def add_event_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -
         check(top, explain)
 
         def work() -> EventForecast:
-            return forecaster.events(
+            return current.forecaster.events(
                 subject, relation, object, entity=entity, start=start, within=within, top=top, sort=sort, kind=kind,
                 explain=explain,
             )  # fmt: skip
 
-        return await batcher().alone(work)
+        return await current.batcher.alone(work)
 
     @app.get("/v1/likely", summary="Say how likely an event is within a window of time steps")
     async def likely(
+        current: Current,
         subject: Needed,
         relation: Needed,
         object: Needed,
@@ -98,30 +95,38 @@ def add_event_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -
     ) -> Likelihood:
         check(1, explain)
         names = (subject, relation, object)
-        return await batcher().alone(lambda: forecaster.likely(*names, within, start=start, explain=explain))
+        return await current.batcher.alone(
+            lambda: current.forecaster.likely(*names, within, start=start, explain=explain)
+        )
 
     @app.get("/v1/when", summary="Say when an event happens next")
     async def when(
-        subject: Needed, relation: Needed, object: Needed, start: FromQuery = None, explain: ExplainQuery = 0
+        current: Current,
+        subject: Needed,
+        relation: Needed,
+        object: Needed,
+        start: FromQuery = None,
+        explain: ExplainQuery = 0,
     ) -> WhenForecast:
         check(1, explain)
         names = (subject, relation, object)
-        return await batcher().alone(lambda: forecaster.when(*names, start=start, explain=explain))
+        return await current.batcher.alone(lambda: current.forecaster.when(*names, start=start, explain=explain))
 
     @app.get("/v1/past-events", summary="List the latest known facts")
     async def past_events(
+        current: Current,
         entity: NameQuery = None,
         relation: NameQuery = None,
         limit: Annotated[int, Query(ge=1, le=MAX_PAST)] = 50,
     ) -> PastEventsOut:
         def work() -> PastEventsOut:
-            facts = forecaster.latest_facts(entity, relation, limit)
+            facts = current.forecaster.latest_facts(entity, relation, limit)
             names = ("subject", "relation", "object", "time", "date")
             return PastEventsOut(facts=[KnownFactOut(**{name: getattr(one, name) for name in names}) for one in facts])
 
         return await asyncio.to_thread(work)
 
     @app.get("/v1/events/record", summary="Say how good the event forecasts were")
-    async def record() -> EventRecordOut:
-        run = forecaster.run
-        return EventRecordOut(evaluations=await asyncio.to_thread(event_evaluations, run) if run else [])
+    async def record(current: Current) -> EventRecordOut:
+        _, evaluations = await asyncio.to_thread(current.evaluations)
+        return EventRecordOut(evaluations=evaluations)

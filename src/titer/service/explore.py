@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from fastapi import FastAPI, Query
 from pydantic import BaseModel, Field
 
-from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.past_windows import useful_windows
 from titer.service.profiles import CountedName, EntityOut, Profiles, RelationOut
+from titer.service.serving import Current
 from titer.service.settings import Settings
 
 MAX_NAMES = 50
@@ -50,34 +50,35 @@ class OverviewOut(BaseModel):
     read_only: bool = Field(description="Whether facts cannot be added, since the service has no token.")
 
 
-def add_explore_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -> None:
+def add_explore_routes(app: FastAPI, settings: Settings) -> None:
     """Add the routes about names, entities and relations to an app."""
-    profiles = Profiles(forecaster)
 
     @app.get("/v1/overview", summary="Return the most frequent names, and questions to begin with")
-    async def overview(limit: Limit = 8) -> OverviewOut:
-        return await asyncio.to_thread(_overview, profiles, limit, read_only=settings.token is None)
+    async def overview(current: Current, limit: Limit = 8) -> OverviewOut:
+        return await asyncio.to_thread(_overview, current.profiles, limit, read_only=settings.token is None)
 
     @app.get("/v1/names", summary="Complete a name, with the number of its facts")
     async def names(
+        current: Current,
         kind: Literal["entity", "relation"],
         q: Annotated[str, Query(max_length=200)] = "",
         limit: Limit = 10,
     ) -> CountedNamesOut:
-        return await asyncio.to_thread(_complete, profiles, kind, q, limit)
+        return await asyncio.to_thread(_complete, current.profiles, kind, q, limit)
 
     @app.get("/v1/entity", summary="Return the past of an entity: timeline, partners and relations")
-    async def entity(name: Needed, limit: Limit = 12) -> EntityOut:
+    async def entity(current: Current, name: Needed, limit: Limit = 12) -> EntityOut:
         def work() -> EntityOut:
-            facts = profiles.current()
+            facts, forecaster = current.profiles.current(), current.forecaster
             return facts.of_entity(forecaster.entities.find(name), forecaster.axis, limit)
 
         return await asyncio.to_thread(work)
 
     @app.get("/v1/relation", summary="Return the past of a relation: timeline, subjects and objects")
-    async def relation(name: Needed, limit: Limit = 12) -> RelationOut:
+    async def relation(current: Current, name: Needed, limit: Limit = 12) -> RelationOut:
         def work() -> RelationOut:
-            return profiles.current().of_relation(forecaster.relations.find(name), forecaster.axis, limit)
+            facts, forecaster = current.profiles.current(), current.forecaster
+            return facts.of_relation(forecaster.relations.find(name), forecaster.axis, limit)
 
         return await asyncio.to_thread(work)
 

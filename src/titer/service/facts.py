@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Query
 
 from titer.data.time_axis import TimeAxis
-from titer.forecasting.forecaster import Forecaster
-from titer.service.batching import Batcher
+from titer.service.loaded import Loaded
 from titer.service.problems import ProblemError
 from titer.service.schemas import AddedFactOut, AddedFactsOut, AddedOut, FactsIn, RemovalIn, RemovedOut
+from titer.service.serving import Current
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
 from titer.store.adding import add_records
@@ -19,29 +19,29 @@ Result = TypeVar("Result")
 MAX_LISTED = 10_000
 
 
-def add_fact_routes(app: FastAPI, forecaster: Forecaster, settings: Settings, telemetry: Telemetry) -> None:
+def add_fact_routes(app: FastAPI, settings: Settings, telemetry: Telemetry) -> None:
     """Add the routes about added facts to an app. All of them need a token."""
 
-    async def with_store(request: Request, work: Callable[[], Result]) -> Result:
+    async def with_store(current: Loaded, work: Callable[[], Result]) -> Result:
         if settings.token is None:
             raise ProblemError(403, "read_only", "the service is read-only; start it with a token to change facts")
-        batcher: Batcher = request.app.state.batcher
         # The store may be opened here, so even that is left to the writer's thread.
-        return await batcher.write(work)
+        return await current.batcher.write(lambda: current.change_store(work))
 
-    def removed(found: Removed) -> RemovedOut:
-        return RemovedOut(removed=[_out(fact, forecaster.axis) for fact in found.facts], facts=found.num_left)
+    def removed(found: Removed, current: Loaded) -> RemovedOut:
+        return RemovedOut(removed=[_out(fact, current.forecaster.axis) for fact in found.facts], facts=found.num_left)
 
     @app.post("/v1/facts", summary="Add facts; they are used from the next question on")
-    async def facts(request: Request, sent: FactsIn) -> AddedOut:
+    async def facts(current: Current, sent: FactsIn) -> AddedOut:
         if len(sent.facts) > settings.max_facts:
             raise ProblemError(422, "too_much", f"a request may have at most {settings.max_facts:,} facts")
         rows = [fact.model_dump() for fact in sent.facts]
 
         def add() -> Added:
-            return add_records(forecaster.fact_store, rows, backfill=sent.backfill, allow_future=sent.allow_future)
+            store = current.forecaster.fact_store
+            return add_records(store, rows, backfill=sent.backfill, allow_future=sent.allow_future)
 
-        added = await with_store(request, add)
+        added = await with_store(current, add)
         telemetry.facts.inc(added.num_added)
         return AddedOut(
             added=added.num_added,
@@ -53,20 +53,23 @@ def add_fact_routes(app: FastAPI, forecaster: Forecaster, settings: Settings, te
 
     @app.get("/v1/facts", summary="List added facts, in the order of their addition")
     async def listed(
-        request: Request,
+        current: Current,
         since: Annotated[int, Query(ge=0, description="Only facts with greater numbers.")] = 0,
         limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 1000,
     ) -> AddedFactsOut:
-        found = await with_store(request, lambda: forecaster.fact_store.page(since, limit))
-        return AddedFactsOut(facts=[_out(fact, forecaster.axis) for fact in found])
+        found = await with_store(current, lambda: current.forecaster.fact_store.page(since, limit))
+        return AddedFactsOut(facts=[_out(fact, current.forecaster.axis) for fact in found])
 
     @app.post("/v1/facts/remove", summary="Remove added facts by their numbers; the journal records it")
-    async def remove(request: Request, sent: RemovalIn) -> RemovedOut:
-        return removed(await with_store(request, lambda: forecaster.fact_store.remove(sent.sequences, note=sent.note)))
+    async def remove(current: Current, sent: RemovalIn) -> RemovedOut:
+        def work() -> Removed:
+            return current.forecaster.fact_store.remove(sent.sequences, note=sent.note)
+
+        return removed(await with_store(current, work), current)
 
     @app.post("/v1/facts/undo", summary="Remove the facts of the last addition")
-    async def undo(request: Request) -> RemovedOut:
-        return removed(await with_store(request, lambda: forecaster.fact_store.undo()))
+    async def undo(current: Current) -> RemovedOut:
+        return removed(await with_store(current, lambda: current.forecaster.fact_store.undo()), current)
 
 
 def _out(stored: StoredFact, axis: TimeAxis) -> AddedFactOut:

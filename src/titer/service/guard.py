@@ -18,8 +18,8 @@ from titer.service.settings import LOOPBACK, Settings
 from titer.service.telemetry import Telemetry
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-OPEN = "/healthz"
-"""The one path that needs no token, so that supervisors can check the service."""
+PROBES = ("/healthz", "/readyz")
+"""The only paths that need no token, so that supervisors can check the service."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -93,7 +93,7 @@ class Guard:
 
     async def _check(self, scope: Scope) -> None:
         # Only the path is compared, since a full URL would depend on headers that the client chooses.
-        if scope["path"] == OPEN:
+        if scope["path"] in PROBES:
             return
         headers = Headers(scope=scope)
         client = (scope.get("client") or ("unknown",))[0]

@@ -6,11 +6,9 @@ from typing import Annotated
 from fastapi import FastAPI, Query, Response
 
 from titer.forecasting.forecast import Answer, Forecast, Unanswered
-from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.picture import Picture
 from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
-from titer.service.batching import Batcher
 from titer.service.problems import ProblemError
 from titer.service.schemas import (
     ExplainIn,
@@ -23,17 +21,15 @@ from titer.service.schemas import (
     QuestionIn,
     WhatIfIn,
 )
+from titer.service.serving import Current
 from titer.service.settings import Settings
 
 MAX_NAMES = 50
 SVG = "image/svg+xml"
 
 
-def add_question_routes(app: FastAPI, forecaster: Forecaster, settings: Settings) -> None:
+def add_question_routes(app: FastAPI, settings: Settings) -> None:
     """Add forecasts, evidence, what-ifs, pictures and the completion of names to an app."""
-
-    def batcher() -> Batcher:
-        return app.state.batcher
 
     def check(top: int = 1, explain: int = 0, questions: int = 1) -> None:
         for name, value, limit in (
@@ -46,34 +42,36 @@ def add_question_routes(app: FastAPI, forecaster: Forecaster, settings: Settings
                 raise ProblemError(422, "too_much", f"{name} may be at most {limit}, not {value}")
 
     @app.post("/v1/forecast", summary="Answer one question or several, with evidence if asked for")
-    async def forecast(request: OneOrManyIn) -> ManyOut | Forecast:
+    async def forecast(request: OneOrManyIn, current: Current) -> ManyOut | Forecast:
         questions = request.questions if isinstance(request, ManyIn) else [request]
         check(request.top, request.explain, len(questions))
-        found = await batcher().ask([_question(one) for one in questions], request.top, request.explain)
+        found = await current.batcher.ask([_question(one) for one in questions], request.top, request.explain)
         return ManyOut(forecasts=found) if isinstance(request, ManyIn) else _answered(found[0])
 
     @app.post("/v1/explain", summary="Return one answer of any rank with its evidence")
-    async def explain(request: ExplainIn) -> Answer:
+    async def explain(request: ExplainIn, current: Current) -> Answer:
         check(explain=request.limit)
         without, with_ = _facts(request.without), _facts(request.with_)
 
         def work() -> Answer:
             question = _question(request)
-            return forecaster.explain(question, request.answer, limit=request.limit, without=without, with_=with_)
+            return current.forecaster.explain(
+                question, request.answer, limit=request.limit, without=without, with_=with_
+            )
 
-        return await batcher().alone(work)
+        return await current.batcher.alone(work)
 
     @app.post("/v1/what-if", summary="Compare the answers when facts are left out of the history or added to it")
-    async def what_if(request: WhatIfIn) -> WhatIf:
+    async def what_if(request: WhatIfIn, current: Current) -> WhatIf:
         check(request.top, request.explain)
         without, with_ = _facts(request.without), _facts(request.with_)
 
         def work() -> WhatIf:
-            return forecaster.what_if(
+            return current.forecaster.what_if(
                 _question(request), without=without, with_=with_, top=request.top, explain=request.explain
             )
 
-        return await batcher().alone(work)
+        return await current.batcher.alone(work)
 
     @app.post(
         "/v1/picture",
@@ -88,19 +86,23 @@ def add_question_routes(app: FastAPI, forecaster: Forecaster, settings: Settings
 
     @app.get("/v1/entities", summary="Complete the name of an entity")
     async def entities(
-        q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10
+        current: Current,
+        q: Annotated[str, Query(max_length=200)] = "",
+        limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10,
     ) -> NamesOut:
         def complete() -> NamesOut:
-            forecaster.refresh()
-            return NamesOut(names=forecaster.entities.completions(q, limit))
+            current.forecaster.refresh()
+            return NamesOut(names=current.forecaster.entities.completions(q, limit))
 
         return await asyncio.to_thread(complete)
 
     @app.get("/v1/relations", summary="Complete the name of a relation")
     async def relations(
-        q: Annotated[str, Query(max_length=200)] = "", limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10
+        current: Current,
+        q: Annotated[str, Query(max_length=200)] = "",
+        limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10,
     ) -> NamesOut:
-        return await asyncio.to_thread(lambda: NamesOut(names=forecaster.relations.completions(q, limit)))
+        return await asyncio.to_thread(lambda: NamesOut(names=current.forecaster.relations.completions(q, limit)))
 
 
 def _question(request: QuestionIn) -> Question:

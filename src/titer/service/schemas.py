@@ -178,10 +178,18 @@ class HealthOut(BaseModel):
     status: Literal["ok"]
 
 
+class ReadyOut(BaseModel):
+    """The model is loaded and the fact store responds."""
+
+    status: Literal["ready"]
+
+
 class ModelOut(BaseModel):
     """The served model and its data."""
 
     model: str
+    version: str | None = Field(description="The version of the run; it changes with every training.")
+    trained: str | None = Field(description="When the weights were written, in UTC.")
     dataset: str
     checksum: str
     entities: int
@@ -193,6 +201,16 @@ class ModelOut(BaseModel):
     temperature: float
     config: dict[str, Any]
     evaluations: list[dict[str, Any]]
+
+
+class ReloadOut(BaseModel):
+    """The version that is served after a reload."""
+
+    status: Literal["reloaded", "unchanged", "loading"] = Field(
+        description="loading: the new version is served as soon as it is ready."
+    )
+    version: str | None
+    trained: str | None
 
 
 class ProblemOut(BaseModel):

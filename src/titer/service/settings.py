@@ -3,6 +3,7 @@
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from titer.service.logs import LogFormat
 from titer.service.schemas import MAX_FACTS, MAX_QUESTIONS
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -42,9 +43,10 @@ class Settings(BaseSettings):
     )
     origins: tuple[str, ...] = Field(
         default=(),
-        description="Origins of pages that may send requests besides the service's own, such as https://example.org.",
+        description="Origins of other sites whose pages may send requests and read responses, such as https://example.org.",
     )
     request_seconds: float = Field(default=30.0, gt=0, description="Maximum duration of a request in seconds.")
     max_requests: int = Field(default=500, ge=1, description="Maximum number of requests at once; more are rejected.")
     batch_size: int = Field(default=64, ge=1, description="Maximum number of questions in a batch.")
     max_waiting: int = Field(default=4096, ge=1, description="Maximum number of queued questions; more are rejected.")
+    log_format: LogFormat = Field(default="text", description="Whether log lines are text or JSON.")

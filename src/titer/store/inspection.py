@@ -1,8 +1,21 @@
 """A look into a run's database without opening it as a store."""
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+
+
+@contextmanager
+def without_writers(path: Path) -> Generator[None]:
+    """Let no process add facts to an SQLite store, if there is one, as long as the block lasts."""
+    if not path.exists():
+        yield
+        return
+    with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as connection:
+        with suppress(sqlite3.Error):  # a damaged store counts as one with facts
+            connection.execute("BEGIN IMMEDIATE")
+        yield
 
 
 def holds_facts(path: Path) -> bool:

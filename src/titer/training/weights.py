@@ -15,22 +15,38 @@ def save_weights(model: Model, path: Path) -> None:
     save_tensors(path, model.state_dict(), {"model": model.name, "titer": __version__})
 
 
-def load_weights(model: Model, path: Path) -> None:
-    """Load a file of weights into a model built with the same settings, and check its checksum."""
+def load_weights(model: Model, path: Path, *, mapped: bool = False) -> None:
+    """Load a file of weights into a model built with the same settings, and check its checksum.
+
+    Args:
+        model: The model.
+        path: The file.
+        mapped: Use the memory-mapped file as weights, on the CPU, instead of copying them. Processes that serve the
+            same run share its memory.
+
+    Raises:
+        RunError: If the file is damaged or belongs to another configuration.
+    """
     try:
         tensors, _ = load_tensors(path)
     except ValueError as error:
         raise RunError(f"{path} is damaged: {error}") from error
     try:
-        load_state(model, tensors)
+        load_state(model, tensors, assign=mapped)
     except (RuntimeError, AttributeError, TypeError) as error:
         raise RunError(f"{path} does not fit the configuration: {error}") from error
 
 
-def load_state(model: Model, state: dict[str, Tensor]) -> None:
-    """Load parameters and buffers into a model; buffers take the size they were saved with."""
+def load_state(model: Model, state: dict[str, Tensor], *, assign: bool = False) -> None:
+    """Load parameters and buffers into a model; buffers take the size they were saved with.
+
+    Args:
+        model: The model.
+        state: Its parameters and buffers by name.
+        assign: Use these tensors themselves instead of copying their values.
+    """
     for name, buffer in model.named_buffers():
         if name in state and state[name].shape != buffer.shape:
             owner = model.get_submodule(name.rpartition(".")[0])
             setattr(owner, name.rpartition(".")[2], buffer.new_empty(state[name].shape))
-    model.load_state_dict(state)
+    model.load_state_dict(state, assign=assign)

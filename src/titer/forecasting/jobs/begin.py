@@ -53,7 +53,7 @@ def open_job(
         "format": format,
         "raw_csv": raw_csv,
         "partition_size": partition_size,
-        "options": {} if options is None else {key: value for key, value in asdict(options).items() if value},
+        "form": {} if options is None else {key: value for key, value in asdict(options).items() if value},
         "titer": __version__,
     }
     if location.is_remote:  # identified without being copied

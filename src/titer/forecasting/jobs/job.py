@@ -24,6 +24,7 @@ QUESTIONS = "_questions"
 FORMATS = ("parquet", "csv", "jsonl")
 WORDS = {
     "inputs": "questions",
+    "form": "form of the questions",
     "run": "run",
     "facts": "added facts",
     "task": "options",

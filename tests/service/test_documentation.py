@@ -1,0 +1,50 @@
+"""The API reference at /docs."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from titer.forecasting.forecaster import Forecaster
+from titer.service.app import create_app
+from titer.service.documentation import documentation
+from titer.service.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def openapi(shared: Forecaster) -> dict[str, Any]:
+    return create_app(shared, Settings()).openapi()
+
+
+def keys_under(page: str, heading: str) -> list[set[str]]:
+    """The keys of the tables that follow a heading."""
+    parts = re.split(r"<h[23]>", page)
+    bodies = [part for part in parts if unescape(re.split(r"</h[23]>", part)[0]) == heading]
+    return [set(re.findall(r"<tr><td[^>]*>([^<]*)</td>", body)) for body in bodies]
+
+
+def refers_to(value: Any) -> set[str]:
+    return set(re.findall(r"#/components/schemas/([\w.-]+)", str(value)))
+
+
+def test_every_request_body_is_shown_with_all_its_keys(openapi: dict[str, Any]):
+    page, schemas = documentation(openapi), openapi["components"]["schemas"]
+    bodies = {
+        name
+        for methods in openapi["paths"].values()
+        for route in methods.values()
+        for name in refers_to(route.get("requestBody"))
+    }
+    assert {"OneIn", "ManyIn", "ExplainIn", "WhatIfIn", "PictureIn", "FactsIn", "RemovalIn", "WhenIn"} <= bodies
+    for name in bodies:
+        assert set(schemas[name]["properties"]) in keys_under(page, f"Request: {name}"), name
+
+
+def test_every_type_that_is_mentioned_is_shown(openapi: dict[str, Any]):
+    page, schemas = documentation(openapi), openapi["components"]["schemas"]
+    for name in {"QuestionIn", "FactIn", "ProblemOut"}:
+        assert set(schemas[name]["properties"]) in keys_under(page, name)
+    headings = set(re.findall(r"<h3>(?:Request: |Response: )?([^<]+)</h3>", page)) | {"ErrorOut"}
+    used = {one.removesuffix("-Input").removesuffix("-Output") for one in refers_to(openapi)}
+    assert used - {"HTTPValidationError", "ValidationError"} <= headings
