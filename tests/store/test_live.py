@@ -77,10 +77,10 @@ def test_only_new_facts_are_sorted_even_in_a_backfill(address: str, monkeypatch:
         sorted_facts.append(len(facts))
         return sort(facts, *others)
 
-    sort = history_module._sorted_edges
+    sort = history_module.sorted_edges
     with FactStore(address, dataset()) as store:
         live = LiveHistory(store)
-        monkeypatch.setattr(history_module, "_sorted_edges", watched)
+        monkeypatch.setattr(history_module, "sorted_edges", watched)
         for step in (LAST_STEP + 1, 2, -7):
             store.add([visit("Ada", "Dan", step), visit("Ben", "Ada", step)], backfill=True)
             live.current()

@@ -226,8 +226,9 @@ def count_rows(path: Path) -> int:
 def _open(questions: Path | pa.Table, name: str | None, options: TableOptions) -> Source:
     if isinstance(questions, pa.Table):
         return ArrowTable(name or "the table of questions", questions)
-    form = {"names": options.names, "delimiter": options.delimiter, "encoding": options.encoding}
-    return open_source(questions, name=name, **form)
+    return open_source(
+        questions, names=options.names, delimiter=options.delimiter, encoding=options.encoding, name=name
+    )
 
 
 def _combined(mapping: TableOptions, options: TableOptions) -> TableOptions:
