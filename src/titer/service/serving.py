@@ -84,7 +84,11 @@ class Serving:
         try:
             forecaster, version = await asyncio.to_thread(self._load)
             new = Loaded(forecaster, version, self._telemetry, self._settings)
-            await new.start()
+            try:
+                await new.start()
+            except BaseException:
+                forecaster.close()
+                raise
         except Exception as error:
             self._telemetry.reloads.labels("failed").inc()
             if not isinstance(error, TiterError):
