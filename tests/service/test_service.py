@@ -34,6 +34,13 @@ def error(response) -> dict:
     return found
 
 
+def test_an_app_can_be_started_again(shared: Forecaster):
+    app = create_app(shared, Settings(request_seconds=20))
+    for _ in range(2):
+        with TestClient(app) as client:
+            assert client.post("/v1/forecast", json=TALKS).status_code == 200
+
+
 class TestQuestions:
     def test_one_question_returns_ranked_answers_with_reasons(self, client: TestClient):
         found = client.post("/v1/forecast", json={**TALKS, "top": 3, "explain": 2}).json()

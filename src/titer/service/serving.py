@@ -42,13 +42,16 @@ class Serving:
         self._load, self._telemetry, self._settings = load, telemetry, settings
         if version is None and forecaster.run is not None:
             version = RunVersion.of(forecaster.run.path)
-        self.loaded = Loaded(forecaster, version, telemetry, settings)
+        self._first = forecaster, version
+        self.loaded: Loaded  # created by ``open``, since it belongs to an event loop
         self._loading: asyncio.Task[bool] | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
         """Start the first version; close all when the block ends."""
+        self._loading, self._closing = None, set()
+        self.loaded = Loaded(*self._first, self._telemetry, self._settings)
         await self.loaded.start()
         self._telemetry.describe(self.loaded.forecaster, self.loaded.version)
         yield
@@ -84,7 +87,11 @@ class Serving:
         try:
             forecaster, version = await asyncio.to_thread(self._load)
             new = Loaded(forecaster, version, self._telemetry, self._settings)
-            await new.start()
+            try:
+                await new.start()
+            except BaseException:
+                forecaster.close()
+                raise
         except Exception as error:
             self._telemetry.reloads.labels("failed").inc()
             if not isinstance(error, TiterError):
