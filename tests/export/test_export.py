@@ -161,6 +161,7 @@ def test_without_questions_there_are_facts_only(recurrency_run: Path, tmp_path: 
         assert not [path.name for path in (tmp_path / format).iterdir() if "forecast" in path.name]
 
 
+@pytest.mark.slow
 def test_added_facts_are_exported_too(recurrency_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path):
     run = run_copy(recurrency_run)
     (tmp_path / "new.csv").write_text("subject,relation,object,time\nCaldera,invite,Drovia,2023-07-02\n")
