@@ -4,7 +4,7 @@
 
 The data are generated in the format of TGB, read, indexed, trained on and evaluated by TGB's protocol. Facts are
 invented, so only time and memory mean something. A part of an epoch and a sample of the queries are measured, and the
-file says how many. Results go to ``benchmarks/tgb_sizes``, and ``python benchmarks/render.py`` shows them in
+file says how many. Results go to ``benchmarks/tgb_sizes``; ``python benchmarks/render.py`` renders them in
 ``docs/tgb.md``.
 """
 

@@ -65,6 +65,7 @@ SETTINGS: dict[type, dict[str, tuple[list[Any], list[Any]]]] = {
         "prior": NOT_NEGATIVE,
         "shrinkage": NOT_NEGATIVE,
         "batch_size": COUNT,
+        "num_queries": COUNT,
     },
     RENetConfig: {
         "dim": ([2, 4], [0, -1]),

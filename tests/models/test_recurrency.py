@@ -72,3 +72,20 @@ def test_the_strongest_evidence_of_a_recurring_fact_is_its_previous_occurrence(w
         edge = model.explain(Queries.one(subject, relation, time), object, history)[0].path[0]
         hits += tuple(edge) in [facts[cause] for cause in world.causes[row]]
     assert hits / len(rows) > 0.95
+
+
+def test_a_sample_of_the_validation_queries_is_used_if_there_are_more(world_data):
+    num_queries = 2 * len(world_data.valid)
+
+    def counted(limit: int) -> tuple[int, torch.Tensor]:
+        config = RecurrencyConfig(num_queries=limit, decays=(0.5, 1.0), mixes=(0.03,))
+        model = Recurrency(world_data.vocabulary, world_data.axis, config)
+        sums, counts = model._reciprocal_ranks([(0.5, 0.03), (1.0, 0.03)], world_data.train, world_data.valid)
+        return int(counts.sum()), sums
+
+    assert counted(num_queries)[0] == counted(10 * num_queries)[0] == num_queries
+    assert torch.equal(counted(num_queries)[1], counted(10 * num_queries)[1])
+    count, sums = counted(100)
+    assert count == 100
+    assert 0 < float(sums[:, 0].sum()) <= 100
+    assert torch.equal(counted(100)[1], sums)

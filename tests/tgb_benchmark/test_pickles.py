@@ -180,6 +180,8 @@ def test_a_hostile_or_damaged_file_is_rejected_at_once_and_without_memory(tmp_pa
         {(1, 2, 3): np.array([1.5])},
         {(1, 2, 3): np.array([[1, 2]])},
         {(1, 2, 3): np.array([-1])},
+        {(1, 2, 3): np.array([5, -1], "i1")},
+        {(1, 2, 3): np.array([-2], ">i2")},
         {(1, 2, 3): np.array([2**31])},
         {(1, 2, 3): np.array([None])},
         {(1, 2, 3): np.array(["text"])},

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ MAX_STACK = 1 << 14
 """Values that wait at once; files have about two thousand."""
 MAX_TEXT = 64
 MAX_ENTITY = 2**31 - 1
+STOP, MEMOIZE = 0x2E, 0x94
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,15 @@ class _Type:
     """A type of integers; its byte order follows in a second instruction."""
 
     def __init__(self, code: str):
-        self.dtype = np.dtype(code).newbyteorder("<")
+        self.size, self.is_signed = int(code[1]), code[0] == "i"
+        self.max_entity = min(MAX_ENTITY, (1 << (8 * self.size - self.is_signed)) - 1)
+        self.set_order("<")
+
+    def set_order(self, mark: str) -> None:
+        """Set the order of the bytes: ``<``, ``>``, or ``|`` where there is only one."""
+        self.order: Literal["big", "little"] = "big" if mark == ">" else "little"
+        # Read without a sign, negative ids are too large.
+        self.dtype = np.dtype(f"{mark}u{self.size}")
 
 
 class _Values:
@@ -112,22 +121,25 @@ class _Machine:
         """Interpret the file."""
         content, size, stack = self.content, self.size, self.stack
         table: list[Callable[[_Machine], None] | None] = [self.INSTRUCTIONS.get(code) for code in range(256)]
-        while self.at < size:
-            code = content[self.at]
-            self.at += 1
-            if code == 0x2E:  # STOP
-                if len(stack) != 1 or stack[0] is not _DICTIONARY:
-                    raise _RejectedError("it does not consist of one dictionary")
-                return self._result()
-            instruction = table[code]
-            if instruction is None:
-                raise _RejectedError(f"instruction {bytes([code])!r} at byte {self.at - 1} is not allowed")
-            try:
+        try:
+            while self.at < size:
+                code = content[self.at]
+                self.at += 1
+                if code == MEMOIZE:
+                    self.memoize()
+                    continue
+                if code == STOP:
+                    if len(stack) != 1 or stack[0] is not _DICTIONARY:
+                        raise _RejectedError("it does not consist of one dictionary")
+                    return self._result()
+                instruction = table[code]
+                if instruction is None:
+                    raise _RejectedError(f"instruction {bytes([code])!r} before byte {self.at} is not allowed")
                 instruction(self)
-            except (IndexError, AttributeError, TypeError, OverflowError) as error:
-                raise _RejectedError(f"wrong values for instruction {bytes([code])!r} at byte {self.at - 1}") from error
-            if len(stack) > MAX_STACK:
-                raise _RejectedError("it is nested too deeply")
+                if len(stack) > MAX_STACK:
+                    raise _RejectedError("it is nested too deeply")
+        except (IndexError, AttributeError, TypeError, OverflowError) as error:
+            raise _RejectedError(f"an instruction before byte {self.at} has wrong values") from error
         raise _RejectedError("it is cut off")
 
     def _result(self) -> CandidateArrays:
@@ -161,9 +173,13 @@ class _Machine:
         self.stack.append(self.take(count).decode("utf-8"))
 
     def remember(self, place: int) -> None:
-        """Store the top value under the next number."""
+        """Store the top value under a number, which must be the next one."""
         if place != len(self.memo):
             raise _RejectedError("its values are not numbered in order")
+        self.memoize()
+
+    def memoize(self) -> None:
+        """Store the top value under the next number."""
         value = self.stack[-1]
         # No file refers to the bytes of an array again, and keeping them would double the memory.
         self.memo.append(None if isinstance(value, bytes) and len(value) > MAX_TEXT else value)
@@ -219,9 +235,9 @@ class _Machine:
             raise _RejectedError("arguments are not a tuple")
         if name is _Name.SCALAR:
             kind, content = arguments
-            if not isinstance(kind, _Type) or len(content) != kind.dtype.itemsize:
+            if not isinstance(kind, _Type) or len(content) != kind.size:
                 raise _RejectedError("a number has the wrong length")
-            self.stack.append(int(np.frombuffer(content, kind.dtype)[0]))
+            self.stack.append(int.from_bytes(content, kind.order, signed=kind.is_signed))
         elif name is _Name.FROM_BUFFER:
             content, kind, shape, order = arguments
             if order != "C":
@@ -245,7 +261,7 @@ class _Machine:
         if isinstance(value, _Type):
             if state[1] not in ("<", ">", "|") or any(field is not None for field in state[2:5]):
                 raise _RejectedError("a type is not allowed")
-            value.dtype = value.dtype.newbyteorder(state[1]) if state[1] != "|" else value.dtype
+            value.set_order(state[1])
         elif isinstance(value, _Values) and value.start is None:
             version, shape, kind, is_fortran, content = state
             if version != 1 or is_fortran not in (False, True):
@@ -256,10 +272,10 @@ class _Machine:
 
     def store(self, found: _Values, content: Any, kind: Any, shape: Any) -> None:
         """Append the entities of an array to those read so far."""
-        if not isinstance(content, bytes) or len(shape) != 1 or len(content) != shape[0] * kind.dtype.itemsize:
+        if not isinstance(content, bytes) or len(shape) != 1 or len(content) != shape[0] * kind.size:
             raise _RejectedError("an array does not have the size that it says")
         entities = np.frombuffer(content, kind.dtype)
-        if len(entities) and (entities.min() < 0 or entities.max() > MAX_ENTITY):
+        if len(entities) and entities.max() > kind.max_entity:
             raise _RejectedError("an entity has an impossible id")
         found.start, found.length = len(self.values), len(entities)
         self.values.frombytes(entities.astype(np.int32).tobytes())
@@ -312,7 +328,6 @@ class _Machine:
         0x86: lambda m: m.group(2),  # TUPLE2
         0x87: lambda m: m.group(3),  # TUPLE3
         0x74: lambda m: m.stack.append(tuple(m.since_mark())),  # TUPLE
-        0x94: lambda m: m.remember(len(m.memo)),  # MEMOIZE
         0x71: lambda m: m.remember(m.number(1)),  # BINPUT
         0x72: lambda m: m.remember(m.number(4)),  # LONG_BINPUT
         0x68: lambda m: m.stack.append(m.memo[m.number(1)]),  # BINGET
