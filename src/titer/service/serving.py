@@ -50,14 +50,17 @@ class Serving:
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
         """Start the first version; close all when the block ends."""
-        self._loading, self._closing = None, set()
-        self.loaded = Loaded(*self._first, self._telemetry, self._settings)
-        await self.loaded.start()
+        loaded = Loaded(*self._first, self._telemetry, self._settings)
+        closing: set[asyncio.Task[None]] = set()
+        self.loaded, self._loading, self._closing = loaded, None, closing
+        await loaded.start()
         self._telemetry.describe(self.loaded.forecaster, self.loaded.version)
         yield
-        if self._loading is not None:
-            await asyncio.gather(self._loading, return_exceptions=True)
-        await asyncio.gather(self.loaded.close(), *self._closing)
+        if self._closing is closing:  # otherwise the app was started again, in another event loop
+            if self._loading is not None:
+                await asyncio.gather(self._loading, return_exceptions=True)
+            loaded = self.loaded
+        await asyncio.gather(loaded.close(), *closing)
 
     async def reload(self) -> bool:
         """Load the run again and serve it, unless it has not changed.
