@@ -152,7 +152,7 @@ def test_facts_can_be_added_through_the_forecaster(world_data: Dataset, tmp_path
         assert forecaster.ask("Aldoria", "accuse").time == "2023-07-01"
         assert not store.exists()  # a store is created when it is first used
         fact = {"subject": "Aldoria", "relation": "accuse", "object": "Newland", "time": "2023-07-04"}
-        assert add_records(forecaster.fact_store, [fact]).num_added == 1
+        assert add_records(forecaster.fact_store, [fact]).added == 1
         found = forecaster.ask("Aldoria", "accuse", top=1000)
         assert found.time == "2023-07-05"
         assert "Newland" in [answer.entity for answer in found.answers]

@@ -33,7 +33,7 @@ def stored(store: FactStore) -> list[NamedFact]:
 @pytest.mark.parametrize("format", FORMATS)
 def test_files_of_every_format_can_be_added(store: FactStore, tmp_path: Path, format: str):
     result = add_file(store, write_table(tmp_path / f"new.{format}", GOOD))
-    assert result.added.num_added == 2
+    assert result.added.added == 2
     assert stored(store) == [visit("Ada", "Ben", 6), NamedFact("Dan", "praise", "Ada", 7)]
 
 
@@ -57,7 +57,7 @@ def test_a_bad_row_is_reported_and_nothing_is_stored(store: FactStore, tmp_path:
     assert store.last_sequence == 0
     assert not list(tmp_path.glob("*.rejected.csv"))
     result = add_file(store, file, skip_bad_rows=True)
-    assert (result.added.num_added, len(result.rejections)) == (2, 1)
+    assert (result.added.added, len(result.rejections)) == (2, 1)
     assert result.rejected_file is not None
     with result.rejected_file.open(encoding="utf-8") as text:
         (written,) = csv.DictReader(text)
@@ -67,7 +67,7 @@ def test_a_bad_row_is_reported_and_nothing_is_stored(store: FactStore, tmp_path:
 
 def test_backfill_accepts_earlier_facts(store: FactStore, tmp_path: Path):
     file = write_table(tmp_path / "old.csv", [("Ada", "praise", "Dan", "2018-09-30")])
-    assert add_file(store, file, backfill=True).added.num_backfilled == 1
+    assert add_file(store, file, backfill=True).added.backfilled == 1
     assert stored(store) == [NamedFact("Ada", "praise", "Dan", -1)]
 
 
@@ -81,7 +81,7 @@ def test_an_interval_is_added_for_every_step_or_refused_completely(store: FactSt
     assert stored(store) == [visit("Ada", "Dan", step) for step in (5, 6, 7)]
     # Cut at a date, the rest of the interval is accepted.
     options = TableOptions(earliest="2018-10-08")
-    assert add_file(store, write_table(tmp_path / "cut.csv", rows[:1], INTERVAL), options=options).added.num_known == 1
+    assert add_file(store, write_table(tmp_path / "cut.csv", rows[:1], INTERVAL), options=options).added.known == 1
 
 
 def test_numbers_must_be_on_the_time_axis(address: str, tmp_path: Path):
@@ -92,7 +92,7 @@ def test_numbers_must_be_on_the_time_axis(address: str, tmp_path: Path):
         good, bad = ("a", "r", "b", "72"), ("a", "r", "b", "71")
         with pytest.raises(DataError, match="row 3, column 'time': times must be 0 plus a multiple of 24"):
             add_file(store, write_table(tmp_path / "new.csv", [good, bad]))
-        assert add_records(store, [{"subject": "a", "relation": "r", "object": "c", "time": 72}]).num_added == 1
+        assert add_records(store, [{"subject": "a", "relation": "r", "object": "c", "time": 72}]).added == 1
         assert stored(store) == [NamedFact("a", "r", "c", 3)]
 
 
@@ -133,4 +133,4 @@ def test_records_are_checked_like_the_rows_of_a_file(store: FactStore):
     with pytest.raises(DataError):
         add_records(store, [])
     assert store.last_sequence == 0
-    assert add_records(store, [good, good]).num_added == 1
+    assert add_records(store, [good, good]).added == 1

@@ -80,7 +80,7 @@ def test_added_facts_are_used_by_the_next_question(trained: dict[str, Path], tmp
         running.ask("Newland", "hold talks with")
     before = answers(running, "Aldoria", DAYS[0])
     added = add(run, NEW)
-    assert (added["added"], added["untrained_entities"]) == (8, ["Newland"])
+    assert (added["added"], added["new_entities"]) == (8, ["Newland"])
     for forecaster in (running, Forecaster.load(run, "cpu")):  # one that was loaded before, and one after
         found = forecaster.ask("Aldoria", "hold talks with", top=1000, explain=1000)
         assert (found.time, found.ahead) == ("2023-07-09", 1)

@@ -128,11 +128,11 @@ class TestFuture:
             with pytest.raises(RefusedFactsError, match="allow_future"):
                 store.add([visit("Ada", "Ben", step)])
             assert store.num_facts == 0
-            assert store.add([visit("Ada", "Ben", step)], allow_future=True).num_added == 1
+            assert store.add([visit("Ada", "Ben", step)], allow_future=True).added == 1
 
     def test_a_fact_of_the_near_future_of_the_history_needs_none(self, address: str):
         with FactStore(address, dataset()) as store:
-            assert store.add([visit("Ada", "Ben", LAST_STEP + 100)]).num_added == 1
+            assert store.add([visit("Ada", "Ben", LAST_STEP + 100)]).added == 1
 
     def test_a_poisoned_store_is_cured_by_undo(self, address: str):
         with FactStore(address, dataset()) as store:
@@ -140,7 +140,7 @@ class TestFuture:
             with pytest.raises(RefusedFactsError, match="before the last known step"):
                 store.add([visit("Ada", "Ben", 6)])
             store.undo()
-            assert store.add([visit("Ada", "Ben", 6)]).num_added == 1
+            assert store.add([visit("Ada", "Ben", 6)]).added == 1
 
 
 class TestFiles:

@@ -42,8 +42,8 @@ def test_facts_are_returned_in_order_and_numbered_without_gaps(address: str):
     sent = [visit("Ada", "Ben", 6), visit("Dan", "Ada", 5), visit("Ada", "Eve", 9)]
     with FactStore(address, dataset()) as store:
         added = store.add(sent)
-    assert (added.num_added, added.num_known, added.last_sequence) == (3, 0, 3)
-    assert added.untrained == ["Dan", "Eve"]
+    assert (added.added, added.known, added.last_sequence) == (3, 0, 3)
+    assert added.new_entities == ["Dan", "Eve"]
     with FactStore(address, dataset()) as again:
         assert stored(again) == sent
         assert [fact.sequence for fact in again.since(1)] == [2, 3]
@@ -55,13 +55,13 @@ def test_facts_are_returned_in_order_and_numbered_without_gaps(address: str):
 def test_a_fact_is_stored_once(address: str):
     with FactStore(address, dataset()) as store:
         first = store.add([visit("Ada", "Ben", 6), visit("Ada", "Ben", 6), visit("Ada", "Ben", 7)])
-        assert (first.num_added, first.num_known) == (2, 1)
+        assert (first.added, first.known) == (2, 1)
         store.add([visit("Ada", "Ben", 9)])
         # Facts that are known already are not refused as too early.
         again = store.add([visit("Ada", "Ben", 6), visit("Ada", "Ben", 9), visit("Ada", "Ben", 10)])
-        assert (again.num_added, again.num_known) == (1, 2)
+        assert (again.added, again.known) == (1, 2)
         # In the dataset already.
-        assert store.add([NamedFact("Ben", "praise", "Ada", LAST_STEP), visit("Ada", "Ben", 0)]).num_added == 0
+        assert store.add([NamedFact("Ben", "praise", "Ada", LAST_STEP), visit("Ada", "Ben", 0)]).added == 0
         assert [fact.step for fact in stored(store)] == [6, 7, 9, 10]
 
 
@@ -73,13 +73,13 @@ def test_a_fact_before_the_last_known_step_is_refused_with_its_batch(address: st
         assert list(e.value.reasons) == [1, 2]
         assert len(stored(store)) == 1
         added = store.add([visit("Ada", "Cleo", 8), visit("Ada", "Cleo", 4), visit("Ada", "Cleo", -3)], backfill=True)
-        assert (added.num_added, added.num_backfilled) == (3, 2)
+        assert (added.added, added.backfilled) == (3, 2)
         assert [fact.step for fact in stored(store)] == [6, 8, 4, -3]
 
 
 def test_facts_at_the_last_known_step_are_accepted(address: str):
     with FactStore(address, dataset()) as store:
-        assert store.add([visit("Ada", "Cleo", LAST_STEP)]).num_added == 1
+        assert store.add([visit("Ada", "Cleo", LAST_STEP)]).added == 1
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_invalid_facts_are_refused(address: str, fact: NamedFact, reason: str):
             store.add([visit("Ada", "Ben", 6), fact])
         assert list(refused.value.reasons) == [1]
         assert store.last_sequence == 0
-        assert store.add([]).num_added == 0
+        assert store.add([]).added == 0
 
 
 @pytest.mark.parametrize("steps", [(-3 * 10**9, 3 * 10**9), (3 * 10**9, -3 * 10**9)])
@@ -111,20 +111,20 @@ def test_new_facts_too_far_apart_are_refused(address: str, steps: tuple[int, int
         assert list(refused.value.reasons) == [1]
         assert store.last_sequence == 0
         # Each alone is close enough to the known facts.
-        assert store.add(far_apart[:1], backfill=True, allow_future=True).num_added == 1
+        assert store.add(far_apart[:1], backfill=True, allow_future=True).added == 1
 
 
 def test_a_batch_need_not_be_sorted(address: str):
     with FactStore(address, dataset()) as store:
         added = store.add([visit("Ada", "Ben", 9), visit("Ada", "Cleo", 6)])
-        assert (added.num_added, added.num_backfilled) == (2, 0)
+        assert (added.added, added.backfilled) == (2, 0)
 
 
 def test_names_may_be_long_and_contain_any_character(address: str):
     fact = visit("x" * 20_000, "'; DROP TABLE titer_facts; --%s :name \\ \N{SNOWMAN}", 6)
     with FactStore(address, dataset()) as store:
         store.add([fact])
-        assert store.add([fact]).num_known == 1
+        assert store.add([fact]).known == 1
         assert stored(store) == [fact]
 
 
@@ -142,8 +142,8 @@ def test_the_store_is_a_set_in_order_of_addition(new_store: Callable[[], str], b
                     store.add(batch)
             else:
                 added = store.add(batch, backfill=backfill)
-                assert (added.num_added, added.num_known) == (len(new), len(batch) - len(new))
-                assert added.num_backfilled == len(early)
+                assert (added.added, added.known) == (len(new), len(batch) - len(new))
+                assert added.backfilled == len(early)
                 known.update(new)
                 expected += new
                 last = max([last, *(fact.step for fact in new)])
@@ -287,7 +287,7 @@ def test_a_writer_waits_for_a_lock_until_the_timeout(address: str, monkeypatch: 
             with pytest.raises(StoreError, match="lock"):
                 other.add([visit("Ada", "Ben", 6)])
             assert other.since(0) == []  # readers need not wait
-        assert other.add([visit("Ada", "Ben", 6)]).num_added == 1
+        assert other.add([visit("Ada", "Ben", 6)]).added == 1
 
 
 @pytest.mark.slow

@@ -244,15 +244,15 @@ def _open(run: Path, address: str | None) -> "FactStore":
 def _as_dict(result: "AddedFile") -> dict[str, Any]:
     added = result.added
     return {
-        "added": added.num_added,
+        "added": added.added,
         "rows": result.num_rows,
         "facts_of_rows": result.num_facts,
         "open_ends": result.num_far_ends,
-        "known": added.num_known,
-        "backfilled": added.num_backfilled,
+        "known": added.known,
+        "backfilled": added.backfilled,
         "rejected": len(result.rejections),
         "rejected_file": str(result.rejected_file) if result.rejected_file else None,
-        "untrained_entities": added.untrained,
+        "new_entities": added.new_entities,
         "last_sequence": added.last_sequence,
     }
 
@@ -263,14 +263,14 @@ def _show(result: "AddedFile", run: Path) -> None:
         if count:
             note(f"skipped {count:,} {what}")
     report_rejections(result.rejections, result.rejected_file)
-    what = "fact" if added.num_added == 1 else "facts"
-    say(f"{run}: {added.num_added:,} {what} added" + (f", {added.num_known:,} already known" * bool(added.num_known)))
+    what = "fact" if added.added == 1 else "facts"
+    say(f"{run}: {added.added:,} {what} added" + (f", {added.known:,} already known" * bool(added.known)))
     if result.num_facts > result.num_rows:
         say(f"{result.num_rows:,} rows became {result.num_facts:,} facts, one for each time step that they last")
     if result.num_far_ends:
         note(f"{result.num_far_ends:,} ends are far in the future and count as open")
-    if added.num_backfilled:
-        say(f"{added.num_backfilled:,} of them are before the last known time step")
-    if added.untrained:
-        shown = ", ".join(added.untrained[:NAMES_SHOWN]) + ", …" * (len(added.untrained) > NAMES_SHOWN)
-        say(f"entities unseen in training: {shown} ({len(added.untrained):,})")
+    if added.backfilled:
+        say(f"{added.backfilled:,} of them are before the last known time step")
+    if added.new_entities:
+        shown = ", ".join(added.new_entities[:NAMES_SHOWN]) + ", …" * (len(added.new_entities) > NAMES_SHOWN)
+        say(f"entities unseen in training: {shown} ({len(added.new_entities):,})")

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Query
 from titer.data.time_axis import TimeAxis
 from titer.service.loaded import Loaded
 from titer.service.problems import ProblemError
-from titer.service.schemas import AddedFactOut, AddedFactsOut, AddedOut, FactsIn, RemovalIn, RemovedOut
+from titer.service.schemas import AddedFactOut, AddedFactsOut, FactsIn, RemovalIn, RemovedOut
 from titer.service.serving import Current
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
@@ -32,7 +32,7 @@ def add_fact_routes(app: FastAPI, settings: Settings, telemetry: Telemetry) -> N
         return RemovedOut(removed=[_out(fact, current.forecaster.axis) for fact in found.facts], facts=found.num_left)
 
     @app.post("/v1/facts", summary="Add facts; they are used from the next question on")
-    async def facts(current: Current, sent: FactsIn) -> AddedOut:
+    async def facts(current: Current, sent: FactsIn) -> Added:
         if len(sent.facts) > settings.max_facts:
             raise ProblemError(422, "too_much", f"a request may have at most {settings.max_facts:,} facts")
         rows = [fact.model_dump() for fact in sent.facts]
@@ -42,14 +42,8 @@ def add_fact_routes(app: FastAPI, settings: Settings, telemetry: Telemetry) -> N
             return add_records(store, rows, backfill=sent.backfill, allow_future=sent.allow_future)
 
         added = await with_store(current, add)
-        telemetry.facts.inc(added.num_added)
-        return AddedOut(
-            added=added.num_added,
-            known=added.num_known,
-            backfilled=added.num_backfilled,
-            new_entities=added.untrained,
-            last_sequence=added.last_sequence,
-        )
+        telemetry.facts.inc(added.added)
+        return added
 
     @app.get("/v1/facts", summary="List added facts, in the order of their addition")
     async def listed(

@@ -132,16 +132,6 @@ class ManyOut(BaseModel):
     forecasts: list[Forecast | Unanswered]
 
 
-class AddedOut(BaseModel):
-    """Facts that are stored durably and used from the next question on."""
-
-    added: int
-    known: int = Field(description="Facts that were known already or sent twice; each counts once.")
-    backfilled: int
-    new_entities: list[str] = Field(description="Entities without a fact in training.")
-    last_sequence: int
-
-
 class AddedFactOut(BaseModel):
     """A fact that was added, with its number."""
 

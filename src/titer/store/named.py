@@ -46,14 +46,14 @@ class StoredFact(NamedTuple):
 class Added:
     """The result of adding facts."""
 
-    num_added: int
+    added: int
     """Number of facts that were stored."""
-    num_known: int
+    known: int
     """Number of facts that were not stored, since they are in the store, in the dataset, or given twice."""
-    num_backfilled: int
+    backfilled: int
     """Number of added facts that are earlier than the last known time step."""
-    untrained: list[str]
-    """Entities of the given facts that are not in the dataset."""
+    new_entities: list[str]
+    """Entities of the given facts that are not in the dataset, so that the model was not trained on them."""
     last_sequence: int
     """Number of the last fact in the store."""
 
