@@ -79,6 +79,7 @@ def test_what_is_refused_says_why_and_what_to_do(writer: Page, writable: Service
 
 def test_a_fact_is_added_with_the_keyboard_alone(writer: Page, writable: Service):
     writer.goto(f"{writable.url}/facts")
+    expect(writer.locator("#add-subject")).to_be_visible()
     writer.locator("#add-subject").focus()
     writer.keyboard.type("Keld")
     expect(writer.get_by_role("option").first).to_be_visible()
