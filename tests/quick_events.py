@@ -6,15 +6,30 @@ from titer.events.config import EventConfig
 from titer.events.model import EventModel
 from titer.events.storage import save_events
 from titer.runs.run import Run
-from titer.training.layout import EVENTS
+from titer.training.layout import EVENTS, MODEL
 
-QUICK = EventConfig(num_rows=6000, min_batches=30, epochs=1, num_queries=64, new_per_query=5, calibration_steps=4)
+QUICK = EventConfig(
+    num_rows=6000,
+    min_batches=30,
+    epochs=1,
+    members=1,
+    num_queries=64,
+    new_per_query=5,
+    new_steps=10,
+    calibration_steps=4,
+)
+_trained: dict[tuple[str, bytes], bytes] = {}
 
 
 def store_quick_events(path: Path) -> None:
-    """Store such an event model in a run that has none."""
-    run = Run(path)
-    if run.is_finished and not (path / EVENTS).is_file():
-        dataset = run.dataset
+    """Store such an event model in a run that has none; one for equal runs is trained once in a process."""
+    run, place = Run(path), path / EVENTS
+    if not run.is_finished or place.is_file():
+        return
+    dataset = run.dataset
+    key = dataset.checksum, (path / MODEL).read_bytes()
+    if key not in _trained:
         fitted = EventModel(dataset.vocabulary, dataset.axis, QUICK).fit(dataset, run.load_model("cpu"))
-        save_events(fitted, path / EVENTS)
+        save_events(fitted, place)
+        _trained[key] = place.read_bytes()
+    place.write_bytes(_trained[key])
