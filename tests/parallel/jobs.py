@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -74,10 +75,10 @@ def model_of(name: str, dataset: Dataset) -> Model:
     return model
 
 
+# A walk that takes the most probable action does not depend on which process draws its numbers.
+@patch.object(titer_module, "gumbel_noise", torch.zeros_like)
 def trained(name: str) -> dict[str, Tensor]:
     """Return all weights after a few optimisation steps on batches of uneven size, and the logged values."""
-    # A walk that takes the most probable action does not depend on which process draws its numbers.
-    titer_module.gumbel_noise = torch.zeros_like
     dataset = data()
     model = model_of(name, dataset).train()
     queries, answers = Queries.from_facts(dataset.train, dataset.vocabulary)
