@@ -91,7 +91,7 @@ def test_a_removal_is_recorded_and_the_fact_can_be_added_again(address: str):
 def test_nothing_is_removed_if_a_number_is_unknown(address: str):
     with FactStore(address, dataset()) as store:
         store.add([visit("Ada", "Ben", 6)])
-        for wrong in ([1, 2], [0], [-1]):
+        for wrong in ([1, 2], [0], [-1], [1, 2**63], [-(2**63) - 1]):
             with pytest.raises(UnknownNumberError, match="no added fact has the number"):
                 store.remove(wrong)
         assert store.num_facts == 1

@@ -13,7 +13,7 @@ from titer.service.serving import Current
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
 from titer.store.adding import add_records
-from titer.store.named import Added, Removed, StoredFact
+from titer.store.named import MAX_SEQUENCE, Added, Removed, StoredFact
 
 Result = TypeVar("Result")
 MAX_LISTED = 10_000
@@ -48,7 +48,7 @@ def add_fact_routes(app: FastAPI, settings: Settings, telemetry: Telemetry) -> N
     @app.get("/v1/facts", summary="List added facts, in the order of their addition")
     async def listed(
         current: Current,
-        since: Annotated[int, Query(ge=0, description="Only facts with greater numbers.")] = 0,
+        since: Annotated[int, Query(ge=0, le=MAX_SEQUENCE, description="Only facts with greater numbers.")] = 0,
         limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 1000,
     ) -> AddedFactsOut:
         found = await with_store(current, lambda: current.forecaster.fact_store.page(since, limit))

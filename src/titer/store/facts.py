@@ -17,7 +17,16 @@ except ImportError:
 
 from titer.store import schema
 from titer.store.checks import KnownTimes, check_names, check_times
-from titer.store.named import Added, NamedFact, RefusedFactsError, Removed, StoredFact, StoreUpdate, UnknownNumberError
+from titer.store.named import (
+    MAX_SEQUENCE,
+    Added,
+    NamedFact,
+    RefusedFactsError,
+    Removed,
+    StoredFact,
+    StoreUpdate,
+    UnknownNumberError,
+)
 from titer.store.opened import OpenedStore
 
 __all__ = ["Added", "FactStore", "NamedFact", "RefusedFactsError", "Removed", "StoredFact", "UnknownNumberError"]
@@ -111,6 +120,9 @@ class FactStore(OpenedStore):
             StoreError: The database cannot be used.
         """
         wanted = sorted(set(sequences))
+        if wanted and not 0 < wanted[0] <= wanted[-1] <= MAX_SEQUENCE:
+            unknown = wanted[0] if wanted[0] < 1 else wanted[-1]
+            raise UnknownNumberError(f"no added fact has the number {unknown}; list the facts for their numbers")
         with self._guard(), self._writing() as connection:
             self._lock(connection)
             found = self._with_numbers(connection, wanted)

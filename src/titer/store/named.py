@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from titer.errors import StoreError, TiterError
 
+MAX_SEQUENCE = 2**63 - 1
+"""Largest number of a fact that a database can store."""
+
 
 class NamedFact(NamedTuple):
     """A fact in names.
