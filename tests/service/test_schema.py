@@ -121,7 +121,7 @@ def test_no_request_causes_a_server_error(trained: Run, tmp_path: Path, service:
         assert len(operations) >= 9
         for operation in operations:
 
-            @settings(max_examples=25, deadline=None, suppress_health_check=NO_HEALTH_CHECKS, database=None)
+            @settings(max_examples=10, deadline=None, suppress_health_check=NO_HEALTH_CHECKS, database=None)
             @given(case=operation.as_strategy())
             def ask(case) -> None:
                 response = case.call(headers=headers)
