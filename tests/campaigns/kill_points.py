@@ -39,11 +39,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*CASES, []], metavar="NAME", help=", ".join(CASES))
     parser.add_argument("--point", type=int, help="try only the kill before this operation")
+    parser.add_argument("--sample", type=int, help="try at most this number of operations, evenly spread")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further kill after this time")
     options = parser.parse_args()
     failed, give_up = False, time.monotonic() + options.seconds
     for name in options.names or CASES:
-        tried, problems = try_case(name, options.point, give_up)
+        tried, problems = try_case(name, options.point, options.sample, give_up)
         print(f"{name}: {tried} kills, {len(problems)} problems", flush=True)
         for point, problem in problems:
             print(f"  python tests/campaigns/kill_points.py {name} --point {point}: {problem}")
@@ -51,8 +52,10 @@ def main() -> None:
     sys.exit(failed)
 
 
-def try_case(name: str, point: int | None = None, give_up: float = float("inf")) -> tuple[int, list[tuple[int, str]]]:
-    """Kill a command before one operation or before each; return the number of kills, and all problems."""
+def try_case(
+    name: str, point: int | None = None, sample: int | None = None, give_up: float = float("inf")
+) -> tuple[int, list[tuple[int, str]]]:
+    """Kill a command before one operation, some or each; return the number of kills, and all problems."""
     # Imported once and used in forks only: a process with threads must not be forked.
     for module in ("titer.cli.import_data", "titer.runs.train"):
         import_module(module)
@@ -65,7 +68,8 @@ def try_case(name: str, point: int | None = None, give_up: float = float("inf"))
         root = Path(folder) / "root"
         shutil.copytree(start, root)
         total = num_operations(*case.killed(root), root=root)
-        points = [point] if point is not None else range(1, total + 1)
+        step = max(1, total // sample) if sample is not None else 1
+        points = [point] if point is not None else range(1, total + 1, step)
         num_tried = 0
         for one in points:
             if time.monotonic() > give_up:

@@ -15,10 +15,10 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from quick_events import store_quick_events
 from service.process import Service
 from titer.data.dataset import Dataset
 from titer.files.exchange import exchange
-from titer.runs.events import event_model
 from titer.runs.train import train
 from titer.runs.version import RunVersion
 from titer.training.config import Config
@@ -48,7 +48,7 @@ def versions(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> l
         )
         for seed in (0, 1)
     )
-    event_model(first, first.load_model("cpu"))
+    store_quick_events(first.path)
     shutil.copy(first.path / EVENTS, second.path / EVENTS)
     return [first.path, second.path]
 
@@ -227,12 +227,16 @@ def test_workers_end_with_a_parent_that_is_killed(start):
     wait_until(lambda: not any(map(is_running, workers)))
 
 
-def test_workers_map_weights_and_index_from_files(start, run: Path):
-    service = start("--workers", "2")
+def test_workers_map_weights_and_index_from_files(world_data: Dataset, tmp_path: Path):
+    run = tmp_path / "run"
+    # A table of entities that is large enough to be mapped.
+    train(world_data, Config.from_dict({"model": {"dim": 2100}, "training": {"epochs": 0}}, "ttranse"), run)
+    service = Service(run, "--workers", "2")
     for worker in workers_of(service):
         mapped = Path(f"/proc/{worker}/maps").read_text()
         assert f" {run / MODEL}\n" in mapped
         assert f" {run / 'dataset' / 'index' / 'history'}/" in mapped
+    assert service.stop() == 0
 
 
 def test_a_run_that_cannot_be_served_is_an_error(run: Path):

@@ -9,6 +9,9 @@ from titer.errors import RunError
 from titer.files.tensors import load_tensors, save_tensors
 from titer.models.base import Model
 
+MIN_MAPPED = 1 << 20
+"""Size in bytes from which it is worth sharing the memory of a tensor: tables of entities, not layers."""
+
 
 def save_weights(model: Model, path: Path) -> None:
     """Write all parameters and buffers of a model to a file, atomically."""
@@ -21,8 +24,8 @@ def load_weights(model: Model, path: Path, *, mapped: bool = False) -> None:
     Args:
         model: The model.
         path: The file.
-        mapped: Use the memory-mapped file as weights, on the CPU, instead of copying them. Processes that serve the
-            same run share its memory.
+        mapped: Use the memory-mapped file as weights, on the CPU, instead of copying them, except for small ones.
+            Processes that serve the same run share its memory.
 
     Raises:
         RunError: If the file is damaged or belongs to another configuration.
@@ -31,6 +34,9 @@ def load_weights(model: Model, path: Path, *, mapped: bool = False) -> None:
         tensors, _ = load_tensors(path)
     except ValueError as error:
         raise RunError(f"{path} is damaged: {error}") from error
+    if mapped:
+        # Copies are aligned in memory, which products of matrices depend on in their last digit.
+        tensors = {name: value if value.nbytes >= MIN_MAPPED else value.clone() for name, value in tensors.items()}
     try:
         load_state(model, tensors, assign=mapped)
     except (RuntimeError, AttributeError, TypeError) as error:
