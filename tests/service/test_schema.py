@@ -135,10 +135,8 @@ def test_no_request_causes_a_server_error(trained: Run, tmp_path: Path, service:
 def test_every_request_without_the_token_is_rejected(trained: Run, tmp_path: Path, sent: dict[str, str]):
     with described(application(trained, tmp_path, TOKEN), TOKEN) as api:
         for operation in (result.ok() for result in api.get_all_operations()):
-            # The answer to a wrong token is delayed.
-            @settings(
-                max_examples=1 if sent else 5, deadline=None, suppress_health_check=NO_HEALTH_CHECKS, database=None
-            )
+            # The answer to a wrong token is delayed, so it is asked for once.
+            @settings(max_examples=1 if sent else 5, deadline=None, suppress_health_check=NO_HEALTH_CHECKS)
             @given(case=operation.as_strategy())
             def ask(case) -> None:
                 case.headers = {}
