@@ -46,7 +46,7 @@ QUICK = ["--set", "training.epochs=1", "--set", "training.validate_every=1", "--
 
 @pytest.mark.slow
 def test_reproduce_trains_evaluates_and_writes_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("titer.runs.train.peak_memory", lambda _device: {"gpu_gigabytes": 1.5})
+    monkeypatch.setattr("titer.runs.session.peak_memory", lambda _device: {"gpu_gigabytes": 1.5})
     words = ["reproduce", "titer/small-world", "--results", tmp_path / "results"]
     shown = titer(*words, "--out", tmp_path / "run", "--label", "quick", "--seed", "3", *QUICK)
     row = json.loads((tmp_path / "results" / "quick-seed3.json").read_text())

@@ -3,6 +3,8 @@
 import json
 import time
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +41,11 @@ def require_optuna() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
+@contextmanager
 def open_study(
     name: str, storage: str | Path, dataset: Dataset, config: Config, space: SearchSpace, seed: int | None
-) -> "optuna.Study":
-    """Return the study of a name, new or as workers have left it.
+) -> "Generator[optuna.Study]":
+    """Yield the study of a name, new or as workers have left it; its database is closed afterwards.
 
     Args:
         name: The name of the study in its database.
@@ -57,16 +60,28 @@ def open_study(
     """
     import optuna
 
-    study = optuna.create_study(
-        study_name=name,
-        direction="maximize",
-        load_if_exists=True,
-        sampler=optuna.samplers.TPESampler(seed=seed),
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=NUM_STARTUP_TRIALS),
-        storage=_open_storage(storage),
-    )
-    _check_start(study, {"dataset": dataset.checksum, "config": config.to_dict(), "space": _described(space)})
-    return study
+    with opened_storage(storage) as opened:
+        study = optuna.create_study(
+            study_name=name,
+            direction="maximize",
+            load_if_exists=True,
+            sampler=optuna.samplers.TPESampler(seed=seed),
+            pruner=optuna.pruners.MedianPruner(n_startup_trials=NUM_STARTUP_TRIALS),
+            storage=opened,
+        )
+        _check_start(study, {"dataset": dataset.checksum, "config": config.to_dict(), "space": _described(space)})
+        yield study
+
+
+@contextmanager
+def opened_storage(address: str | Path) -> "Generator[optuna.storages.RDBStorage]":
+    """Open the database of a study, and close its connections afterwards."""
+    storage = _open_storage(address)
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
 
 
 def _open_storage(address: str | Path) -> "optuna.storages.RDBStorage":

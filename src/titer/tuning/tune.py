@@ -92,23 +92,23 @@ def tune(
     # Attributes have a row for each fact, those of the test split too.
     dataset = replace(dataset, test=Facts.empty(), attributes=None)
     name = study or f"{config.model_name}/{dataset.name}"
-    found = open_study(name, storage, dataset, config, space, seed)
-    if not found.get_trials(deepcopy=False):
-        found.enqueue_trial(values_of(config, space), skip_if_exists=True)
-    finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+    with open_study(name, storage, dataset, config, space, seed) as found:
+        if not found.get_trials(deepcopy=False):
+            found.enqueue_trial(values_of(config, space), skip_if_exists=True)
+        finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
-    def after_trial(study: "optuna.Study", trial: "optuna.trial.FrozenTrial") -> None:
-        if any(one.state == TrialState.COMPLETE for one in study.get_trials(deepcopy=False)):
-            report(result_of(study, config))
+        def after_trial(study: "optuna.Study", trial: "optuna.trial.FrozenTrial") -> None:
+            if any(one.state == TrialState.COMPLETE for one in study.get_trials(deepcopy=False)):
+                report(result_of(study, config))
 
-    if len(found.get_trials(deepcopy=False, states=finished)) < trials:
-        found.optimize(
-            lambda trial: _objective(trial, dataset, config, space),
-            timeout=timeout,
-            callbacks=[after_trial, MaxTrialsCallback(trials, states=finished)],
-            catch=(TiterError, torch.OutOfMemoryError),
-        )
-    return result_of(found, config)
+        if len(found.get_trials(deepcopy=False, states=finished)) < trials:
+            found.optimize(
+                lambda trial: _objective(trial, dataset, config, space),
+                timeout=timeout,
+                callbacks=[after_trial, MaxTrialsCallback(trials, states=finished)],
+                catch=(TiterError, torch.OutOfMemoryError),
+            )
+        return result_of(found, config)
 
 
 def result_of(study: "optuna.Study", config: Config) -> SearchResult:
