@@ -50,7 +50,7 @@ def test_static_edges_get_the_ids_of_py_tgb_and_are_before_all_others(tmp_path: 
     facts = dataset.train[dataset.train.time == 0]
     assert facts.subject.tolist() == static["head"].astype(int).tolist()
     assert facts.object.tolist() == static["tail"].astype(int).tolist()
-    # py-tgb leaves room for the inverses of the other relations.
+    # py-tgb numbers the inverses of the other relations in between.
     num_relations = plain.vocabulary.num_relations
     expected = [int(r) - num_relations * (r >= num_relations) for r in static["edge_type"]]
     assert facts.relation.tolist() == expected

@@ -24,7 +24,7 @@ def axis_of(times: NDArray[np.int64]) -> TimeAxis:
     first, last = int(distinct[0]), int(distinct[-1])
     if first > MIN_SECONDS and len(distinct) == len(np.unique(_days(distinct))):
         return TimeAxis(TimeUnit.DAY, str(np.datetime64(int(_days(distinct[:1])[0]), "D")))
-    # The first year leaves room for static facts, one step earlier.
+    # Static facts are one step before the first year.
     if first > YEARS.start and last < YEARS.stop:
         return TimeAxis(TimeUnit.YEAR, f"{first:04d}")
     return TimeAxis.of_integers(times, spread=False)
