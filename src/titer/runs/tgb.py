@@ -66,7 +66,9 @@ def candidate_files(dataset: Dataset, folder: Path | None = None) -> dict[str, P
     found = {split: folder / candidate_file(name, split) for split in SPLITS}
     for path in found.values():
         if not path.is_file():
-            raise DataError(f"{path}: no such file; run titer data download {name}, or pass --candidates DIR")
+            # Only datasets of TGB have candidate files to download.
+            download = f"run titer data download {name}, or " if name.startswith("tkgl-") else ""
+            raise DataError(f"{path}: no such file; {download}pass --candidates DIR")
     return found
 
 
