@@ -1,6 +1,7 @@
 """py-tgb itself on generated files: its reader, its splits, its generator of candidate files, sampler and evaluator."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -25,9 +26,8 @@ def generate_candidates(
     geometric.TemporalData = SimpleNamespace  # pyright: ignore[reportAttributeAccessIssue]
     monkeypatch.setitem(sys.modules, "torch_geometric", ModuleType("torch_geometric"))
     monkeypatch.setitem(sys.modules, "torch_geometric.data", geometric)
-    from tgb.linkproppred.tkg_negative_generator import TKGNegativeEdgeGenerator
-
-    generator = TKGNegativeEdgeGenerator(
+    module = import_module("tgb.linkproppred.tkg_negative_generator")
+    generator = module.TKGNegativeEdgeGenerator(
         dataset_name=data.name,
         first_dst_id=data.min_dst_idx,
         last_dst_id=data.max_dst_idx,
@@ -49,15 +49,13 @@ def reciprocal_ranks(data: Any, folder: Path, split: str, scores: Any) -> dict[t
         split: ``val`` or ``test``.
         scores: A function from (time, subject, relation) to the scores of all entities.
     """
-    from tgb.linkproppred.evaluate import Evaluator
-
     sampler = data.negative_sampler
     sampler.load_eval_set(str(folder / f"{data.name}_{split}_ns.pkl"), split)
     edges = _edges(data, data.val_mask if split == "val" else data.test_mask)
     columns = [column.numpy() for column in (edges.src, edges.dst, edges.t, edges.edge_type)]
     negatives = sampler.query_batch(*columns, split_mode=split)
     found: dict[tuple[int, int, int, int], float] = {}
-    evaluator = Evaluator(data.name)
+    evaluator = import_module("tgb.linkproppred.evaluate").Evaluator(data.name)
     for subject, answer, time, relation, others in zip(*columns, negatives, strict=True):
         values = scores(int(time), int(subject), int(relation))
         given = {"y_pred_pos": values[[answer]], "y_pred_neg": values[others][None], "eval_metric": ["mrr"]}
