@@ -2,13 +2,13 @@
 
 import functools
 import subprocess
-import sys
 from pathlib import Path
 
 from typer import testing
 from typer.testing import CliRunner, Result
 
 from titer.cli.main import app
+from warm_processes import WarmProcess
 
 # Building the commands from their signatures takes longer than most of them; once is enough.
 testing._get_command = functools.cache(testing._get_command)  # pyright: ignore
@@ -28,6 +28,6 @@ def titer(*words: str | Path) -> str:
 
 def titer_process(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command in a process of its own, as a user does, and return what it printed and its exit code."""
-    return subprocess.run(
-        [sys.executable, "-m", "titer", *map(str, words)], capture_output=True, text=True, timeout=120
-    )
+    process = WarmProcess(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    stdout, stderr = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(process.args, process.wait(), stdout, stderr)

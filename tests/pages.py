@@ -29,6 +29,9 @@ from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import warm
+from warm_processes import server
+
 PORT = "8000"
 """The port in the documents; another one is used, since this one may be taken."""
 MARK = re.compile(
@@ -77,7 +80,7 @@ class Reader:
     def __post_init__(self) -> None:
         programs = self.folder / "bin"
         programs.mkdir()
-        for name, words in (("python", ""), ("titer", "-m titer")):
+        for name, words in (("python", ""), ("titer", f'-S "{warm.__file__}" call "{server()}"')):
             (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
             (programs / name).chmod(0o755)
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"

@@ -1,12 +1,10 @@
 """The command that trains: seeds, the baseline, interruption and resumption."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from titer.runs.run import Run
 from titer.runs.train import train
 from titer.toml import to_toml
 from titer.training import loop
+from warm_processes import WarmProcess
 
 QUICK = ("--set", "model.num_walks=5")
 
@@ -131,10 +130,7 @@ def test_a_new_training_needs_a_dataset(tmp_path: Path):
 def test_an_interrupt_prints_how_to_continue(tmp_path: Path, small_path_mixture: Path):
     out = tmp_path / "run"
     words = ["train", "small-world", "--config", small_path_mixture, "--out", out, "--epochs", "500"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "titer", *map(str, words)], env=environment, stderr=subprocess.PIPE, text=True
-    )
+    process = WarmProcess(*words, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while not list(out.glob("checkpoint-*.safetensors")) and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()

@@ -3,8 +3,6 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import date
@@ -34,6 +32,7 @@ from titer.forecasting.jobs.tasks import AnswerTask
 from titer.forecasting.question import Question
 from titer.runs.run import Run
 from titer.store.facts import FactStore, NamedFact
+from warm_processes import WarmProcess
 
 COUNTRIES = ("Aldoria", "Brenmark", "Caldera", "Drovia", "Lumeria", "Unknownia")
 RELATIONS = ("invite", "accuse", "hold talks with")
@@ -263,8 +262,7 @@ def test_a_killed_job_goes_on_and_repeats_nothing(recurrency_run: Path, tmp_path
     ]
     titer(*words, "--out", tmp_path / "whole")
     out = tmp_path / "answers"
-    command = [sys.executable, "-m", "titer", *map(str, words), "--out", str(out)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    process = WarmProcess(*words, "--out", out)
     limit = time.monotonic() + 120
     while len(list(out.glob("part-*"))) < 5:
         assert time.monotonic() < limit

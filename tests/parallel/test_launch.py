@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from commands import titer_process
 from titer.runs.run import Run
+from warm_processes import WarmProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel"), pytest.mark.timeout(600)]
 
@@ -49,7 +50,7 @@ def same_weights(one: Path, other: Path) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def workers_of(process: subprocess.Popen[str]) -> dict[int, int]:
+def workers_of(process: WarmProcess) -> dict[int, int]:
     """Return the process ids of the workers of a command by their rank."""
     found = {}
     for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
@@ -62,13 +63,7 @@ def workers_of(process: subprocess.Popen[str]) -> dict[int, int]:
 @pytest.mark.parametrize("killed", [0, 1])
 def test_after_one_process_is_killed_all_stop_and_the_training_resumes_exactly(whole: Run, tmp_path: Path, killed: int):
     out = tmp_path / "run"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "titer", *words(out, "--workers", "2")],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = WarmProcess(*words(out, "--workers", "2"), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     deadline = time.monotonic() + MAX_SECONDS
     while not list(out.glob("checkpoint-00000[2-4]*")) and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()

@@ -18,6 +18,7 @@ from ray_questions import write_questions
 from titer.data.dataset import Dataset
 from titer.runs.run import Run
 from titer.store.facts import FactStore, NamedFact
+from warm_processes import WarmProcess
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.timeout(600)]
@@ -121,18 +122,18 @@ def files_of(out: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in out.glob("part-*")}
 
 
-def start(words: list[str], out: Path, cluster: TwoNodes) -> "subprocess.Popen[str]":
+def start(words: list[str], out: Path, cluster: TwoNodes) -> WarmProcess:
     options = ["--out", str(out), "--engine", "ray", "--address", cluster.address, "--workers", "2"]
-    return subprocess.Popen([sys.executable, "-m", "titer", *words, *options], stderr=subprocess.PIPE, text=True)
+    return WarmProcess(*words, *options, stderr=subprocess.PIPE)
 
 
-def finish(process: "subprocess.Popen[str]") -> str:
+def finish(process: WarmProcess) -> str:
     _, shown = process.communicate(timeout=300)
     assert process.returncode == 0, shown
     return shown
 
 
-def wait_for(process: "subprocess.Popen[str]", out: Path, num_files: int) -> None:
+def wait_for(process: WarmProcess, out: Path, num_files: int) -> None:
     limit = time.monotonic() + 120
     while len(list(out.glob("part-*"))) < num_files:
         assert time.monotonic() < limit

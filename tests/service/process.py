@@ -4,13 +4,16 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from threading import Thread
 
 import httpx2
 
 from quick_events import store_quick_events
+from warm_processes import WarmProcess
+
+PATIENT = {"TITER_REQUEST_SECONDS": "240"}
+"""Requests may take long on a busy machine."""
 
 
 class Service:
@@ -19,9 +22,9 @@ class Service:
     def __init__(self, run: Path, *options: str, **environment: str):
         # A service without an event model trains one before it listens.
         store_quick_events(run)
-        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0", *options]
+        words = ["serve", run, "--port", "0", *options]
         quiet = {name: value for name, value in os.environ.items() if not name.startswith("TITER_")}
-        self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**quiet, **environment})
+        self.process = WarmProcess(*words, stderr=subprocess.PIPE, environment={**quiet, **PATIENT, **environment})
         assert self.process.stderr is not None
         self.said: list[str] = []
         for line in self.process.stderr:
@@ -39,7 +42,7 @@ class Service:
 
     def client(self, token: str | None = None) -> httpx2.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=60)
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=240)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         """Stop the service, wait for its end, and return its exit code."""

@@ -4,8 +4,6 @@ import random
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from commands import titer_process
 from service.process import Service
 from store.postgres import Server, server
 from titer.data.dataset import Dataset
@@ -81,7 +80,7 @@ def kill_after(seconds: float, service: Service) -> None:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_requests_in_progress_are_finished_before_stopping(start: Start, how: signal.Signals):
     service = start()
-    many = {"questions": [TALKS] * 60, "top": 10, "explain": 20}
+    many = {"questions": [TALKS] * 30, "top": 10, "explain": 20}
 
     def ask(_: int) -> httpx2.Response:
         with service.client(TOKEN) as client:
@@ -94,14 +93,14 @@ def test_requests_in_progress_are_finished_before_stopping(start: Start, how: si
             (line,) = (
                 x for x in watching.get("/metrics").text.splitlines() if x.startswith("titer_waiting_questions ")
             )
-            return float(line.split()[1]) > 60 * (CLIENTS - 1)
+            return float(line.split()[1]) > 30 * (CLIENTS - 1)
 
         wait_until(all_wait)
         assert service.stop(how) == 0
         answers = [one.result() for one in asked]
     for response in answers:
         assert response.status_code == 200
-        assert [len(one["answers"]) for one in response.json()["forecasts"]] == [10] * 60
+        assert [len(one["answers"]) for one in response.json()["forecasts"]] == [10] * 30
     with pytest.raises(httpx2.ConnectError):
         service.client().get("/healthz")
     assert not any("Traceback" in line for line in service.said)
@@ -237,7 +236,6 @@ def test_invalid_settings_are_reported_in_one_line(run: Path, environment: dict[
 
 def test_a_port_in_use_is_an_error(run: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", str(taken.getsockname()[1])]
-        ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+        ended = titer_process("serve", run, "--port", str(taken.getsockname()[1]))
     assert ended.returncode != 0
     assert "address already in use" in ended.stderr

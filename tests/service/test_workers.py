@@ -4,8 +4,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +13,7 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from commands import titer_process
 from quick_events import store_quick_events
 from service.process import Service
 from titer.data.dataset import Dataset
@@ -163,10 +162,7 @@ def test_a_training_into_a_served_run_is_safe(start, run: Path, versions: list[P
     service = start()
     before = served(service)
     with Load(service) as load:
-        words = [sys.executable, "-m", "titer", "train", str(run / "dataset"), "--model", "recurrency"]
-        trained = subprocess.run(
-            [*words, "--out", str(run), "--overwrite"], capture_output=True, text=True, check=False
-        )
+        trained = titer_process("train", run / "dataset", "--model", "recurrency", "--out", run, "--overwrite")
         assert trained.returncode == 0, trained.stderr
         shutil.copy(versions[0] / EVENTS, run / EVENTS)  # training it takes long
         assert served(service) == before

@@ -1,10 +1,8 @@
 """An interrupted training resumes exactly."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +11,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from commands import titer_process
 from titer.data.dataset import Dataset
 from titer.errors import TiterError
 from titer.evaluation.metrics import Metrics
@@ -20,6 +19,7 @@ from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
 from training.tiny_model import TinyModel
+from warm_processes import WarmProcess
 
 # One process trains the run that others are compared with.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("resume")]
@@ -53,28 +53,15 @@ def whole(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(world_data, Config.load(model="titer", overrides=SETTINGS), tmp_path_factory.mktemp("runs") / "whole")
 
 
-def command(out: Path, *more: str) -> list[str]:
+def words(out: Path, *more: str) -> list[str]:
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    return [
-        sys.executable,
-        "-m",
-        "titer",
-        "train",
-        "small-world",
-        "--model",
-        "titer",
-        "--out",
-        str(out),
-        *settings,
-        *more,
-    ]
+    return ["train", "small-world", "--model", "titer", "--out", str(out), *settings, *more]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_process_resumes_to_the_very_same_weights(whole: Run, tmp_path: Path, how: signal.Signals):
     out = tmp_path / "run"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command(out), env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = WarmProcess(*words(out), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while not list(out.glob("checkpoint-00000[2-3]*")) and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()
@@ -83,7 +70,8 @@ def test_a_killed_process_resumes_to_the_very_same_weights(whole: Run, tmp_path:
     process.communicate(timeout=60)
     assert process.returncode != 0
     assert not Run(out).is_finished
-    subprocess.run(command(out, "--resume"), env=environment, check=True, capture_output=True, timeout=240)
+    done = titer_process(*words(out, "--resume"))
+    assert done.returncode == 0, done.stderr
     last = "checkpoint-000004.safetensors"
     assert same(weights(out / last), weights(whole.path / last))
     assert same(weights(out / "model.safetensors"), weights(whole.path / "model.safetensors"))

@@ -23,6 +23,7 @@ from titer.tuning import study as study_module
 from titer.tuning.space import search_space
 from titer.tuning.tune import SearchResult, tune
 from training.tiny_model import TinyModel
+from warm_processes import WarmProcess
 
 optuna = pytest.importorskip("optuna")
 
@@ -140,19 +141,15 @@ def test_without_optuna_the_extra_is_named(world_data: Dataset, tmp_path: Path, 
         run_search(world_data, tmp_path / "study.db")
 
 
-def command(storage: str, out: Path, *more: str) -> list[str]:
-    words = ["tune", "small-world", "--model", "recurrency", "--storage", storage, "--out", str(out), *more]
-    return [sys.executable, "-m", "titer", *words]
-
-
 def test_two_workers_share_the_trials_of_one_storage(new_store: NewStore, tmp_path: Path):
     storage = new_store()
+    words = ["tune", "small-world", "--model", "recurrency", "--storage", storage, "--trials", "6"]
     workers = [
-        subprocess.Popen(
-            command(storage, tmp_path / f"{number}.toml", "--trials", "6", "--seed", str(number)),
+        WarmProcess(
+            *words,
+            *("--seed", str(number), "--out", str(tmp_path / f"{number}.toml")),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
         for number in range(2)
     ]

@@ -1,0 +1,122 @@
+"""Start commands of titer without waiting for imports.
+
+Most of the time of a short command is the import of PyTorch. A server imports everything once and computes nothing;
+for each command it forks a process, which gets the folder, the environment and the standard streams of the caller.
+
+As a program: ``warm.py serve SOCKET`` is the server, and ``warm.py call SOCKET WORDS...`` runs a command, passes
+signals on, and ends with the exit code of the command.
+"""
+
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+NUMBER = struct.Struct("<q")
+
+
+def send(connection: socket.socket, words: Sequence[str], folder: str, environment: Mapping[str, str],
+         streams: Sequence[int]) -> int:  # fmt: skip
+    """Ask the server for a process, and return its id."""
+    request = json.dumps([list(words), folder, dict(environment)]).encode()
+    socket.send_fds(connection, [NUMBER.pack(len(request))], list(streams))
+    connection.sendall(request)
+    return receive_number(connection)
+
+
+def receive_number(connection: socket.socket) -> int:
+    return NUMBER.unpack(_receive(connection, NUMBER.size))[0]
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            raise ConnectionError("the server of warm processes has ended")
+        parts += part
+    return bytes(parts)
+
+
+def serve(path: str) -> list[str] | None:
+    """Fork a process for each request until standard input ends; return the words of the command in each of them."""
+    # The commands, the service, and what the first optimiser imports.
+    for module in ("titer.cli.main", "titer.service.preloaded", "torch._dynamo"):
+        import_module(module)
+    chosen = selectors.DefaultSelector()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(64)
+    chosen.register(listener, selectors.EVENT_READ)
+    chosen.register(0, selectors.EVENT_READ)
+    children: dict[int, tuple[int, socket.socket]] = {}  # process id and connection by descriptor
+    print("ready", flush=True)
+    while True:
+        for key, _ in chosen.select():
+            if key.fd == 0:
+                return None
+            if key.fd in children:
+                chosen.unregister(key.fd)
+                os.close(key.fd)
+                child, connection = children.pop(key.fd)
+                code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                with connection:
+                    try:
+                        connection.sendall(NUMBER.pack(code))
+                    except OSError:
+                        continue  # the caller has ended
+                continue
+            connection, _ = listener.accept()
+            header, streams, _, _ = socket.recv_fds(connection, NUMBER.size, 3)
+            words, folder, environment = json.loads(_receive(connection, NUMBER.unpack(header)[0]))
+            child = os.fork()
+            if child == 0:
+                for inherited in (chosen, listener, connection, *(one for _, one in children.values())):
+                    inherited.close()
+                _become(folder, environment, streams)
+                return words
+            for stream in streams:
+                os.close(stream)
+            connection.sendall(NUMBER.pack(child))
+            ended = os.pidfd_open(child)
+            children[ended] = child, connection
+            chosen.register(ended, selectors.EVENT_READ)
+
+
+def _become(folder: str, environment: dict[str, str], streams: list[int]) -> None:
+    """Take over the folder, environment and standard streams of a caller."""
+    for place, stream in enumerate(streams):
+        os.dup2(stream, place)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+
+
+def call(path: str, words: list[str]) -> int:
+    """Run a command as a process of the server, and return its exit code."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        child = send(connection, words, str(Path.cwd()), os.environ, [0, 1, 2])
+        for passed in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(passed, lambda number, _: os.kill(child, number))
+        code = receive_number(connection)
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "call":
+        sys.exit(call(sys.argv[2], sys.argv[3:]))
+    if (command := serve(sys.argv[2])) is not None:
+        from titer.cli.main import main
+
+        sys.argv = ["titer", *command]
+        main()

@@ -1,0 +1,114 @@
+"""Commands of titer as processes that have imported everything already; see ``warm.py``."""
+
+import atexit
+import functools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import warm
+
+
+@functools.cache
+def server() -> str:
+    """Return the socket of the server of this process, and start it at the first call."""
+    folder = tempfile.TemporaryDirectory(prefix="warm-")
+    path = str(Path(folder.name) / "socket")
+    process = subprocess.Popen(
+        [sys.executable, warm.__file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def stop() -> None:
+        process.communicate(timeout=60)  # the end of its input ends it
+        folder.cleanup()
+
+    atexit.register(stop)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return path
+
+
+class WarmProcess:
+    """A command that runs; used like ``subprocess.Popen`` with text streams."""
+
+    def __init__(
+        self,
+        *words: str | Path,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+    ):
+        self.args = [str(word) for word in words]
+        self.returncode: int | None = None
+        given, kept = list[int](), list[IO[str] | None]()
+        for place, wanted in ((1, stdout), (2, stderr)):
+            if wanted == subprocess.PIPE:
+                read, write = os.pipe()
+                given.append(write)
+                kept.append(os.fdopen(read, encoding="utf-8"))
+            else:
+                given.append(os.dup(place))
+                kept.append(None)
+        self.stdout, self.stderr = kept
+        empty = os.open(os.devnull, os.O_RDONLY)
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(server())
+        environment = os.environ if environment is None else environment
+        self.pid = warm.send(self._connection, self.args, str(folder or Path.cwd()), environment, [empty, *given])
+        for descriptor in (empty, *given):
+            os.close(descriptor)
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while the command runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end, and return the exit code: negative for the signal that ended it."""
+        if self.returncode is None:
+            self._connection.settimeout(timeout)
+            try:
+                self.returncode = warm.receive_number(self._connection)
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
+            self._connection.close()
+        return self.returncode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal, unless the command has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End the command at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for the end, and return what was printed."""
+        with ThreadPoolExecutor(2) as readers:
+            shown = [readers.submit(_read_all, stream) for stream in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            return shown[0].result(), shown[1].result()
+
+
+def _read_all(stream: IO[str] | None) -> str:
+    if stream is None or stream.closed:
+        return ""
+    with stream:
+        return stream.read()
