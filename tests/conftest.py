@@ -20,14 +20,17 @@ torch.set_num_threads(1)
 settings.register_profile(
     "titer",
     deadline=None,
+    max_examples=30,
     derandomize=bool(os.environ.get("CI")),
     # Every model inherits the same cases, which hypothesis would report as one test with two executors.
     suppress_health_check=[HealthCheck.differing_executors],
 )
-# `make quick` tries fewer examples of each property.
+# `make quick` tries fewer examples of each property, and `--hypothesis-profile=thorough` many other ones.
 settings.register_profile("quick", settings.get_profile("titer"), max_examples=10)
+settings.register_profile("thorough", settings.get_profile("titer"), max_examples=300, derandomize=False)
 settings.load_profile("titer")
 
+TESTS = Path(__file__).parent
 SMALL_TRAINING = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}
 SMALL_CONFIGS = {
     "recurrency": Config.from_dict({}, "recurrency"),
@@ -47,6 +50,20 @@ SMALL_CONFIGS = {
     ),
 }
 """Small models for tests that need a trained one and do not depend on how good it is."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process run all tests of a file, which share fixtures, and start those that take longest first."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
+    items.sort(key=_expected_duration, reverse=True)
+
+
+def _expected_duration(item: pytest.Item) -> tuple[float, bool]:
+    timeout = item.get_closest_marker("timeout")
+    return timeout.args[0] if timeout else 0, item.get_closest_marker("slow") is not None
 
 
 @pytest.fixture(scope="session")

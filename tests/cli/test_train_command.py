@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands import invoke, titer
-from conftest import SMALL_CONFIGS
+from conftest import SMALL_CONFIGS, SMALL_TRAINING
 from titer.data.dataset import Dataset
 from titer.errors import ConfigError, TiterError
 from titer.runs.run import Run
@@ -68,30 +68,34 @@ def test_a_training_of_a_chosen_model_does_not(tmp_path: Path):
     assert "counts" not in titer("train", "small-world", "--model", "random_walk", "--out", tmp_path / "run", *QUICK)
 
 
-def interrupted(
-    data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, after: int, *, overwrite: bool = False
-) -> None:
-    """Interrupt a training of three epochs after one of them."""
+def interrupted(data: Dataset, path: Path, *, overwrite: bool = False) -> None:
+    """Interrupt a training of three epochs after the first."""
     original = loop._train_epoch
 
     def interrupt(model, stepper, epoch, config, reporter):
-        if epoch > after:
+        if epoch > 1:
             raise KeyboardInterrupt
         return original(model, stepper, epoch, config, reporter)
 
     config = SMALL_CONFIGS["path_mixture"]
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "_train_epoch", interrupt)
-        settings = config.from_dict({**config.to_dict(), "training": {"epochs": 3, "device": "cpu"}})
+        settings = config.from_dict({**config.to_dict(), "training": {**SMALL_TRAINING, "epochs": 3}})
         with pytest.raises(KeyboardInterrupt):
             train(data, settings, path, overwrite=overwrite)
 
 
+@pytest.fixture(scope="module")
+def unfinished(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("unfinished") / "run"
+    interrupted(world_data, path)
+    return path
+
+
 class TestInterruptedRun:
     @pytest.fixture
-    def run(self, world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        interrupted(world_data, tmp_path / "run", monkeypatch, after=1)
-        return tmp_path / "run"
+    def run(self, unfinished: Path, tmp_path: Path) -> Path:
+        return shutil.copytree(unfinished, tmp_path / "run")
 
     def test_it_resumes_without_its_settings_or_data(self, run: Path):
         titer("train", "--out", run, "--resume")
@@ -111,11 +115,11 @@ class TestInterruptedRun:
 
 
 def test_an_interrupted_training_that_was_to_replace_a_run_is_resumed_with_its_own_settings(
-    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world_data: Dataset, tmp_path: Path
 ):
     run = tmp_path / "run"
     titer("train", "small-world", "--model", "recurrency", "--out", run)
-    interrupted(world_data, run, monkeypatch, after=1, overwrite=True)
+    interrupted(world_data, run, overwrite=True)
     assert Run(run).config.model_name == "recurrency"
     titer("train", "--out", run, "--resume")
     assert (Run(run).config.model_name, Run(run).is_finished) == ("path_mixture", True)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands import titer
+from quick_events import store_quick_events
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.split import split_by_fraction
@@ -51,7 +52,9 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
+    run = train(world_data, Config.from_dict({}, "recurrency"), tmp_path_factory.mktemp("runs") / "run")
+    store_quick_events(run.path)
+    return run
 
 
 def test_a_report_is_one_page_without_external_resources(run: Run, tmp_path: Path):
