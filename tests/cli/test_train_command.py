@@ -18,6 +18,7 @@ from titer.runs.run import Run
 from titer.runs.train import train
 from titer.toml import to_toml
 from titer.training import loop
+from titer.training.config import Config
 from warm_processes import WarmProcess
 
 QUICK = ("--set", "model.num_walks=5")
@@ -77,12 +78,11 @@ def interrupted(data: Dataset, path: Path, *, overwrite: bool = False) -> None:
             raise KeyboardInterrupt
         return original(model, stepper, epoch, config, reporter)
 
-    config = SMALL_CONFIGS["path_mixture"]
+    config = Config.from_dict({"model": {"dim": 8}, "training": {**SMALL_TRAINING, "epochs": 3}}, "ttranse")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "_train_epoch", interrupt)
-        settings = config.from_dict({**config.to_dict(), "training": {**SMALL_TRAINING, "epochs": 3}})
         with pytest.raises(KeyboardInterrupt):
-            train(data, settings, path, overwrite=overwrite)
+            train(data, config, path, overwrite=overwrite)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ class TestInterruptedRun:
 
     def test_other_settings_are_named(self, run: Path):
         with pytest.raises(TiterError, match=r"training\.epochs is 3, not 2") as caught:
-            titer("train", "small-world", "--out", run, "--resume", "--set", "training.epochs=2")
+            titer("train", "small-world", "--model", "ttranse", "--out", run, "--resume", "--epochs", "2")
         assert "model.dim is 8" in str(caught.value)
 
     def test_answers_and_evaluations_say_that_training_is_not_finished(self, run: Path):
@@ -122,7 +122,7 @@ def test_an_interrupted_training_that_was_to_replace_a_run_is_resumed_with_its_o
     interrupted(world_data, run, overwrite=True)
     assert Run(run).config.model_name == "recurrency"
     titer("train", "--out", run, "--resume")
-    assert (Run(run).config.model_name, Run(run).is_finished) == ("path_mixture", True)
+    assert (Run(run).config.model_name, Run(run).is_finished) == ("ttranse", True)
 
 
 def test_a_new_training_needs_a_dataset(tmp_path: Path):
@@ -131,9 +131,22 @@ def test_a_new_training_needs_a_dataset(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_an_interrupt_prints_how_to_continue(tmp_path: Path, small_path_mixture: Path):
+def test_an_interrupt_prints_how_to_continue(tmp_path: Path):
     out = tmp_path / "run"
-    words = ["train", "small-world", "--config", small_path_mixture, "--out", out, "--epochs", "500"]
+    words = [
+        "train",
+        "small-world",
+        "--model",
+        "ttranse",
+        "--set",
+        "model.dim=8",
+        "--epochs",
+        "100000",
+        "--set",
+        "training.patience=0",
+        "--out",
+        out,
+    ]
     process = WarmProcess(*words, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while not list(out.glob("checkpoint-*.safetensors")) and time.monotonic() < deadline:

@@ -13,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
+from quick_events import QUICK, store_quick_events
 from titer.data.dataset import Dataset
 from titer.errors import RunError
 from titer.files.exchange import exchange
@@ -41,9 +42,8 @@ def versions(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> l
         train(world_data, Config.from_dict({"model": {"prior": prior}}, "recurrency"), folder / str(prior))
         for prior in (0.001, 0.09)
     )
-    event_model(first, first.load_model("cpu"))
-    # Training a second event model would take long, and no test depends on it.
-    shutil.copy(first.path / EVENTS, second.path / EVENTS)
+    for one in (first, second):
+        store_quick_events(one.path)
     return [first.path, second.path]
 
 
@@ -180,7 +180,8 @@ def test_facts_are_not_acknowledged_when_their_store_was_replaced(client: TestCl
     assert len(client.get("/v1/facts").json()["facts"]) == 1
 
 
-def test_a_replaced_run_is_not_written_to(run: Path, replace: Callable[[], None]):
+def test_a_replaced_run_is_not_written_to(run: Path, replace: Callable[[], None], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("titer.runs.events.EventConfig", lambda seed: QUICK)
     (run / EVENTS).unlink()
     old = Run(run)
     model = old.load_model("cpu")
