@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from commands import invoke, titer
+from quick_events import store_quick_events
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import save_dataset
 from titer.data.split import split_by_fraction
@@ -94,6 +95,7 @@ def test_its_evidence_is_measured_if_it_has_any(run: Path):
 
 
 def test_its_report_is_complete(run: Path, tmp_path: Path):
+    store_quick_events(run)
     titer("report", run, "--out", tmp_path / "report.html", "--examples", "20")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"<h1>{run.name} on few-days</h1>" in page
