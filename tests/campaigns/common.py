@@ -44,6 +44,8 @@ class Campaign:
         self.options = parser.parse_args(words)
         self.name, self.trials = Path(script).stem, trials
         self.given = sys.argv[1:] if words is None else words
+        # At the start, since the sources may be edited while a long campaign runs.
+        self.provenance = _provenance() if self.options.out is not None else {}
         self.started = time.monotonic()
         self.num_trials = 0
         self.problems: list[dict[str, str]] = []
@@ -96,15 +98,11 @@ class Campaign:
 
     def result(self, figures: dict[str, Any]) -> dict[str, Any]:
         """Return what the result file contains."""
-        import torch
-
-        from titer.runs.provenance import provenance
-
         without_out = [w for i, w in enumerate(self.given) if w != "--out" and self.given[i - 1 : i] != ["--out"]]
         return {
             "campaign": self.name,
             "command": " ".join(["python", f"tests/campaigns/{self.name}.py", *without_out]),
-            **provenance(torch.device("cpu")),
+            **self.provenance,
             "seed": self.options.seed,
             "seconds": round(self.seconds, 1),
             "trials": self.num_trials,
@@ -112,6 +110,14 @@ class Campaign:
             "figures": figures,
             "problems": self.problems,
         }
+
+
+def _provenance() -> dict[str, Any]:
+    import torch
+
+    from titer.runs.provenance import provenance
+
+    return provenance(torch.device("cpu"))
 
 
 def count_by(counts: dict[str, int]) -> dict[str, int]:
