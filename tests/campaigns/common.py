@@ -89,7 +89,8 @@ class Campaign:
     def end(self, **figures: Any) -> None:
         """Print the figures, write the result file, and exit with 1 if there were problems."""
         for name, value in figures.items():
-            print(f"  {name}: {value}")
+            if not isinstance(value, list):  # lists are for the result file
+                print(f"  {name.replace('_', ' ')}: {_shown(value)}")
         print(f"{self.name}: {self.num_trials:,} {self.trials}, {len(self.problems)} problems, {self.seconds:.0f} s")
         if self.options.out is not None:
             self.options.out.write_text(json.dumps(self.result(figures), indent=2) + "\n", encoding="utf-8")
@@ -118,6 +119,10 @@ def _provenance() -> dict[str, Any]:
     from titer.runs.provenance import provenance
 
     return provenance(torch.device("cpu"))
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(f"{name} {one}" for name, one in value.items()) if isinstance(value, dict) else str(value)
 
 
 def count_by(counts: dict[str, int]) -> dict[str, int]:

