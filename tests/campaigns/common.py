@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ class Campaign:
         parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no trial after this time")
         parser.add_argument("--out", type=Path, help="JSON file for the result")
         self.options = parser.parse_args(words)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # processes of the campaign are stopped, too
         self.name, self.trials = Path(script).stem, trials
         self.given = sys.argv[1:] if words is None else words
         # At the start, since the sources may be edited while a long campaign runs.
