@@ -2,9 +2,11 @@
 
 import csv
 import gzip
+import io
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +29,19 @@ from titer.errors import DataError
 HEADER = "subject,relation,object,time\n"
 GOOD = "Ada,visit,Ben,2018-10-01\nBen,visit,Ada,2018-10-02\nAda,visit,Ben,2018-10-03\n"
 LASTING = "subject,relation,object,start,end\n"
+
+
+def _damaged_zip() -> bytes:
+    """Return an archive whose compressed text cannot be decompressed."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("f.csv", HEADER + GOOD)
+    content = bytearray(buffer.getvalue())
+    content[30 + len("f.csv")] = 0xFF  # the first byte of the data: no such kind of block
+    return bytes(content)
+
+
+DAMAGED_ZIP = _damaged_zip()
 JSON_ROW = '{"subject": "Ada", "relation": "visit", "object": "Ben", "time": "2018-10-01"}\n'
 
 
@@ -147,6 +162,7 @@ BAD_FILES: dict[str, tuple[str, str | bytes, str]] = {
     "an unknown ending": ("f.pdf", b"%PDF-1.7 \x00\x01\x02", ": unknown format '.pdf'"),
     "not Excel": ("f.xlsx", HEADER + GOOD, ": not a readable Excel file"),
     "not an archive": ("f.zip", HEADER + GOOD, ": cannot be read as a .zip archive"),
+    "a damaged archive": ("f.zip", DAMAGED_ZIP, ": cannot be read as a .zip archive"),
 }
 
 
