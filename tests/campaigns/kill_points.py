@@ -111,7 +111,7 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
 
 
-def _train(model: str, *options: str) -> Callable[[Path], list[str]]:
+def train_words(model: str, *options: str) -> Callable[[Path], list[str]]:
     settings = {
         "recurrency": [],
         "path_mixture": [
@@ -137,15 +137,15 @@ def _facts(root: Path) -> None:
     (root / "facts.csv").write_text(FACTS + BAD_ROW, encoding="utf-8")
 
 
-def _dataset(root: Path) -> None:
+def prepare_dataset(root: Path) -> None:
     _facts(root)
     assert command(*_import()(root), root=root)[0] == 0
 
 
 def _run(model: str) -> Callable[[Path], None]:
     def prepare(root: Path) -> None:
-        _dataset(root)
-        code, said = command(*_train(model)(root), root=root)
+        prepare_dataset(root)
+        code, said = command(*train_words(model)(root), root=root)
         assert code == 0, said
 
     return prepare
@@ -187,25 +187,25 @@ def _check_dataset(must_exist: bool) -> Callable[[Path, bool], str]:
 
 CASES = {
     "train": Case(
-        _dataset,
-        _train("recurrency"),
-        (_train("recurrency", "--resume"), _train("recurrency", "--overwrite")),
+        prepare_dataset,
+        train_words("recurrency"),
+        (train_words("recurrency", "--resume"), train_words("recurrency", "--overwrite")),
         _check_run(False),
     ),
     "train-epochs": Case(
-        _dataset,
-        _train("path_mixture"),
-        (_train("path_mixture", "--resume"), _train("path_mixture", "--overwrite")),
+        prepare_dataset,
+        train_words("path_mixture"),
+        (train_words("path_mixture", "--resume"), train_words("path_mixture", "--overwrite")),
         _check_run(False),
     ),
     "train-overwrite": Case(
         _run("recurrency"),
-        _train("recurrency", "--overwrite"),
-        (_train("recurrency", "--resume"), _train("recurrency", "--overwrite")),
+        train_words("recurrency", "--overwrite"),
+        (train_words("recurrency", "--resume"), train_words("recurrency", "--overwrite")),
         _check_run(True),
     ),
     "import": Case(_facts, _import(), (_import("--overwrite"),), _check_dataset(False)),
-    "import-overwrite": Case(_dataset, _import("--overwrite"), (_import("--overwrite"),), _check_dataset(True)),
+    "import-overwrite": Case(prepare_dataset, _import("--overwrite"), (_import("--overwrite"),), _check_dataset(True)),
 }
 
 
