@@ -22,6 +22,7 @@ from typer.testing import Result
 from commands import invoke, titer
 from data.samples import POINT, write_benchmark, write_table
 from titer.data.readers import delimited, json_lines
+from titer.data.readers.arrow import ArrowTable
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import Table, TableOptions, read_tables
 from titer.errors import DataError
@@ -195,6 +196,17 @@ def test_a_bad_row_can_be_skipped_and_is_listed(tmp_path: Path, name: str, text:
     column = f", column '{where['column']}'" if where["column"] else ""
     assert f"{where['file']}, row {where['row']}{column}: {where['reason']}".startswith(f"{path}{message}")
     assert any(row[name] for name in row if not name.startswith("rejected_"))
+
+
+def test_columns_of_different_lengths_are_reported_as_damage():
+    class Damaged(ArrowTable):
+        """Read by column, as a Parquet file with a damaged number of values is."""
+
+        def _record_batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+            yield self.table.select(wanted).slice(int("b" in wanted)).to_batches()[0]
+
+    with pytest.raises(DataError, match="columns have different numbers of rows"):
+        Damaged("f.parquet", pa.table({"a": ["x", "y"], "b": ["x", "y"]})).head(10)
 
 
 @pytest.mark.parametrize(("name", "text", "message"), BAD_FILES.values(), ids=BAD_FILES)
