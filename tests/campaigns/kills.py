@@ -105,9 +105,15 @@ class Trainings:
 
 
 def files(run: Path) -> dict[str, bytes]:
-    """Return the content of the files of a run, without those that have times."""
+    """Return the content of the files of a run, without the times in them."""
     found = {str(path.relative_to(run)): path for path in run.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if not name.startswith(TIMED)}
+    contents = {name: path.read_bytes() for name, path in found.items() if not name.startswith(TIMED)}
+    return {name: _tensors(text) if name.startswith("checkpoint-") else text for name, text in contents.items()}
+
+
+def _tensors(content: bytes) -> bytes:
+    """Return a file of tensors without its header, where a checkpoint has the log of the training."""
+    return content[8 + int.from_bytes(content[:8], "little") :]
 
 
 def service_episode(
