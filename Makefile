@@ -15,7 +15,7 @@ help:
 	@echo "make format     fix lint and formatting where ruff can"
 	@echo "make quick      run the fast tests, in about three minutes"
 	@echo "make test       run every test (TITER_DATASETS=DIR adds the tests on the real benchmarks)"
-	@echo "make campaigns  kill commands and damage files at random for SECONDS (300) seconds"
+	@echo "make campaigns  kill processes, damage files and send hostile input for SECONDS (300), from SEED (0)"
 	@echo "make coverage   run every test and report the covered lines of src/titer"
 	@echo "make docs       build the documentation site in build/site; warnings are errors"
 	@echo "make wheel      build the wheel in dist/"
@@ -65,8 +65,7 @@ SECONDS ?= 300
 SEED ?= 0
 campaigns: export OMP_NUM_THREADS ?= 1
 campaigns: $(INSTALLED)
-	$(BIN)/python tests/campaigns/kill_points.py --seconds $$(($(SECONDS) / 2))
-	$(BIN)/python tests/campaigns/damage.py --count 1000000 --seconds $$(($(SECONDS) / 2)) --seed $(SEED)
+	$(BIN)/python tests/campaigns/run_all.py --seconds $(SECONDS) --seed $(SEED)
 
 coverage: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term-missing:skip-covered

@@ -11,8 +11,6 @@ from typing import Any
 
 MAX_PRINTED = 20
 """Problems that are printed; the result file has all of them."""
-NAMES = ("kill_points", "damage", "kills", "http_fuzz", "data_fuzz", "leaks", "soak")
-"""The campaigns, by the names of their scripts."""
 
 
 class Campaign:
@@ -64,9 +62,9 @@ class Campaign:
         return self.seconds > self.options.seconds
 
     def numbers(self) -> Iterator[int]:
-        """Yield the number of each trial until all are done or the time is up."""
+        """Yield the number of each trial until all are done or the time is up; of the first in any case."""
         for number in range(self.options.seed, self.options.seed + self.options.count):
-            if self.is_over:
+            if self.is_over and self.num_trials:
                 return
             self.num_trials += 1
             yield number

@@ -54,7 +54,7 @@ def main() -> None:
 
 def campaign_chunk(campaign: Campaign) -> range:
     """Return the numbers of the next files; none if all are done or the time is up."""
-    if campaign.is_over:
+    if campaign.is_over and campaign.num_trials:
         return range(0)
     start = campaign.options.seed + campaign.num_trials
     size = min(CHUNK, campaign.options.count - campaign.num_trials)

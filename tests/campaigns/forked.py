@@ -1,5 +1,6 @@
 """Run commands in forked processes, and kill them right before any operation on files."""
 
+import ctypes
 import os
 import signal
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.link", "os.truncate", "ctypes.dlsym"}
 """Audit events of operations that change a folder; the last is the look-up of the call that exchanges folders."""
 
@@ -36,6 +38,7 @@ def start(work: Callable[[], Any], output: Path) -> int:
     if child == 0:
         code = 70
         try:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an interrupted campaign leaves no process
             descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(descriptor, 1)
             os.dup2(descriptor, 2)
