@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
@@ -16,10 +17,10 @@ from quick_events import store_quick_events
 class Service:
     """A service process; its log is kept in ``said``."""
 
-    def __init__(self, run: Path, *options: str, **environment: str):
+    def __init__(self, run: Path, *options: str, wrapper: Sequence[str] = (), **environment: str):
         # A service without an event model trains one before it listens.
         store_quick_events(run)
-        words = [sys.executable, "-m", "titer", "serve", str(run), "--port", "0", *options]
+        words = [*wrapper, sys.executable, "-m", "titer", "serve", str(run), "--port", "0", *options]
         quiet = {name: value for name, value in os.environ.items() if not name.startswith("TITER_")}
         self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**quiet, **environment})
         assert self.process.stderr is not None
