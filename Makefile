@@ -5,6 +5,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ORACLES := .venv/.oracles
 DEMO := build/demo
+comma := ,
 RUNS := $(addprefix $(DEMO)/,random_walk recurrency titer path_mixture)
 
 .PHONY: help demo check format quick test campaigns coverage docs wheel container oracles clean
@@ -22,13 +23,21 @@ help:
 	@echo "make container  run the steps of the Dockerfile without Docker, and check the service"
 	@echo "make oracles    install PyKEEN and TGB, which some tests compare against"
 
-$(INSTALLED): pyproject.toml
+# With LOCKED=1, as in CI, all packages have the versions and checksums in requirements/.
+ifdef LOCKED
+install = $(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/$(1).txt && \
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+else
+install = $(BIN)/python -m pip install --quiet --editable '.[$(2)]'
+endif
+
+$(INSTALLED): pyproject.toml $(if $(LOCKED),requirements/dev.txt)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(call install,dev,dev)
 	touch $@
 
 $(ORACLES): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,oracles]'
+	$(call install,oracles,dev$(comma)oracles)
 	touch $@
 
 oracles: $(ORACLES)
