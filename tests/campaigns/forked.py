@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,7 @@ def start(work: Callable[[], Any], output: Path) -> int:
         code = 70
         try:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an interrupted campaign leaves no process
+            tempfile.tempdir = str(output.parent)  # a killed process leaves its temporary files where they are removed
             descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(descriptor, 1)
             os.dup2(descriptor, 2)
