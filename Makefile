@@ -5,6 +5,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ORACLES := .venv/.oracles
 DEMO := build/demo
+comma := ,
 RUNS := $(addprefix $(DEMO)/,random_walk recurrency titer path_mixture)
 
 .PHONY: help demo check format quick test campaigns coverage docs wheel container oracles clean
@@ -15,20 +16,28 @@ help:
 	@echo "make format     fix lint and formatting where ruff can"
 	@echo "make quick      run the fast tests, in about three minutes"
 	@echo "make test       run every test (TITER_DATASETS=DIR adds the tests on the real benchmarks)"
-	@echo "make campaigns  kill commands and damage files at random for SECONDS (300) seconds"
+	@echo "make campaigns  kill processes, damage files and send hostile input for SECONDS (300), from SEED (0)"
 	@echo "make coverage   run every test and report the covered lines of src/titer"
 	@echo "make docs       build the documentation site in build/site; warnings are errors"
 	@echo "make wheel      build the wheel in dist/"
 	@echo "make container  run the steps of the Dockerfile without Docker, and check the service"
 	@echo "make oracles    install PyKEEN and TGB, which some tests compare against"
 
-$(INSTALLED): pyproject.toml
+# With LOCKED=1, as in CI, all packages have the versions and checksums in requirements/.
+ifdef LOCKED
+install = $(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/$(1).txt && \
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+else
+install = $(BIN)/python -m pip install --quiet --editable '.[$(2)]'
+endif
+
+$(INSTALLED): pyproject.toml $(if $(LOCKED),requirements/dev.txt)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(call install,dev,dev)
 	touch $@
 
 $(ORACLES): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,oracles]'
+	$(call install,oracles,dev$(comma)oracles)
 	touch $@
 
 oracles: $(ORACLES)
@@ -65,8 +74,7 @@ SECONDS ?= 300
 SEED ?= 0
 campaigns: export OMP_NUM_THREADS ?= 1
 campaigns: $(INSTALLED)
-	$(BIN)/python tests/campaigns/kill_points.py --seconds $$(($(SECONDS) / 2))
-	$(BIN)/python tests/campaigns/damage.py --count 1000000 --seconds $$(($(SECONDS) / 2)) --seed $(SEED)
+	$(BIN)/python tests/campaigns/run_all.py --seconds $(SECONDS) --seed $(SEED)
 
 coverage: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term-missing:skip-covered

@@ -97,6 +97,8 @@ def _become(folder: str, environment: dict[str, str], streams: list[int]) -> Non
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    added = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in added if path and path not in sys.path]
     sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
 

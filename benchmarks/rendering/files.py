@@ -40,6 +40,8 @@ class Measurements:
     """Time and memory on data of the sizes of TGB 2.0, one file for each dataset and model, from ``tgb_sizes/``."""
     ray: dict[str, Row] = field(default_factory=dict)
     """Throughput of batch jobs by run, from ``ray/``."""
+    campaigns: dict[str, Row] = field(default_factory=dict)
+    """Results of long campaigns by name, from ``campaigns/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -57,6 +59,7 @@ class Measurements:
             list(_all(folder / "events").values()),
             list(_all(folder / "tgb_sizes").values()),
             _all(folder / "ray"),
+            _all(folder / "campaigns"),
         )
 
     def of(self, label: str) -> list[Row]:

@@ -3,18 +3,18 @@
 ``python tests/campaigns/damage.py --count 2000 --seed 0``; a failure prints the command that repeats it.
 """
 
-import argparse
-import contextlib
-import io
 import random
 import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from campaigns.common import Campaign, count_by
+from campaigns.small_run import make_small_run
 from titer.errors import TiterError
 from titer.forecasting.forecaster import Forecaster
 from titer.runs.events import event_evaluations
@@ -26,14 +26,7 @@ QUESTIONS = [("Aldoria", "hold talks with"), ("Caldera", "invite"), ("Drovia", "
 
 def make_run(folder: Path) -> Path:
     """Train a small run with added and removed facts."""
-    from titer.data.small_world import small_world
-    from titer.runs.train import train
-    from titer.training.config import Config
-
-    model = {"dim": 4, "relation_dim": 4, "hidden_dim": 4, "first_edges": 4, "second_edges": 4}
-    training = {"epochs": 1, "batch_size": 1024, "device": "cpu"}
-    with contextlib.redirect_stderr(io.StringIO()):
-        run = train(small_world().dataset, Config.from_dict({"model": model, "training": training}), folder / "run")
+    run = Run(make_small_run(folder))
     with FactStore(run.store_path, run.dataset) as store:
         facts = [NamedFact("Aldoria", "hold talks with", f"Newland {i}", store.last_step + 1) for i in range(200)]
         store.add(facts)
@@ -46,7 +39,8 @@ def observe(path: Path) -> Any:
     run = Run(path)
     with Forecaster.load(run, "cpu") as forecaster:
         answers = [forecaster.ask(subject, relation, top=20).to_dict() for subject, relation in QUESTIONS]
-    return answers, run.log_rows, run.evaluations, event_evaluations(run), run.summary.get("temperature")
+        events = forecaster.events("Aldoria", top=5).to_dict()
+    return answers, events, run.log_rows, run.evaluations, event_evaluations(run), run.summary.get("temperature")
 
 
 def damage(content: bytes, choice: random.Random) -> bytes:
@@ -74,47 +68,32 @@ def damage(content: bytes, choice: random.Random) -> bytes:
 
 
 def files(run: Path) -> list[Path]:
-    """Return the files whose content matters; the card is text for people, and checkpoints are for resuming."""
+    """Return the files whose content matters; the card and curves are for people, and checkpoints for resuming."""
     found = [path.relative_to(run) for path in run.rglob("*") if path.is_file() and path.stat().st_size]
-    return sorted(path for path in found if path.name != "README.md" and not path.name.startswith("checkpoint-"))
+    return sorted(path for path in found if not str(path).startswith(("README.md", "checkpoint-", "tensorboard")))
 
 
 def main() -> None:
     """Run the campaign and print its figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
-    options = parser.parse_args()
-    sys.exit(campaign(options.count, options.seed, options.seconds))
-
-
-def campaign(count: int, seed: int, seconds: float) -> int:
-    """Try damages; return the number of problems."""
-    started, problems = time.monotonic(), 0
-    tally: dict[str, Counter[str]] = {}
+    campaign = Campaign(__file__, __doc__, "damages", count=2000)
+    outcomes: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="titer-damage-") as folder:
         run = make_run(Path(folder))
-        expected, kinds = observe(run), files(run)
-        for number in range(seed, seed + count):
-            if time.monotonic() - started > seconds:
-                break
+        expected, names = observe(run), files(run)
+        for number in campaign.numbers():
             choice = random.Random(number)
-            path = choice.choice(kinds)
+            path = choice.choice(names)
             copy = Path(folder) / "copy"
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(run, copy)
             (copy / path).write_bytes(damage((run / path).read_bytes(), choice))
             result = outcome(copy, expected)
-            tally.setdefault(str(path), Counter())[result.partition(":")[0]] += 1
+            kinds[str(path)] += 1
+            outcomes[result.partition(":")[0]] += 1
             if result not in ("error", "harmless"):
-                problems += 1
-                print(f"python tests/campaigns/damage.py --count 1 --seed {number}  # {path}: {result}", flush=True)
-    for name, counts in sorted(tally.items()):
-        print(f"{name}: {dict(counts)}")
-    total = sum(sum(counts.values()) for counts in tally.values())
-    print(f"{total} damages, {problems} problems, {time.monotonic() - started:.0f} s")
-    return problems
+                campaign.problem(number, f"{path}: {result}")
+    campaign.end(outcomes=count_by(outcomes), files=count_by(kinds))
 
 
 def outcome(run: Path, expected: Any) -> str:

@@ -1,13 +1,16 @@
 """Run commands in forked processes, and kill them right before any operation on files."""
 
+import ctypes
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.link", "os.truncate", "ctypes.dlsym"}
 """Audit events of operations that change a folder; the last is the look-up of the call that exchanges folders."""
 
@@ -30,12 +33,14 @@ class Operations:
         return inside and (mode is None or bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)))
 
 
-def in_fork(work: Callable[[], Any], output: Path) -> int:
-    """Run work in a forked process with its output in a file; return its exit code, negative for a signal."""
+def start(work: Callable[[], Any], output: Path) -> int:
+    """Begin work in a forked process with its output in a file; return the id of the process."""
     child = os.fork()
     if child == 0:
         code = 70
         try:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an interrupted campaign leaves no process
+            tempfile.tempdir = str(output.parent)  # a killed process leaves its temporary files where they are removed
             descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(descriptor, 1)
             os.dup2(descriptor, 2)
@@ -49,7 +54,29 @@ def in_fork(work: Callable[[], Any], output: Path) -> int:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return child
+
+
+def wait(process: int) -> int:
+    """Wait for a process that was started here; return its exit code, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def in_fork(work: Callable[[], Any], output: Path) -> int:
+    """Run work in a forked process with its output in a file; return its exit code, negative for a signal."""
+    return wait(start(work, output))
+
+
+def titer(*words: str | Path) -> Callable[[], None]:
+    """Return the work of a command of titer."""
+
+    def work() -> None:
+        from titer.cli.main import main
+
+        sys.argv = ["titer", *map(str, words)]
+        main()
+
+    return work
 
 
 def command(*words: str | Path, root: Path, kill_before: int | None = None) -> tuple[int, str]:
@@ -66,13 +93,11 @@ def command(*words: str | Path, root: Path, kill_before: int | None = None) -> t
     output = root.with_name(f"{root.name}.output")
 
     def work() -> None:
-        from titer.cli.main import main
-
-        sys.argv = ["titer", *map(str, words)]
+        run = titer(*words)
         operations = Operations(root, kill_before)
         sys.addaudithook(operations)
         try:
-            main()
+            run()
         finally:
             print(operations.count)
 

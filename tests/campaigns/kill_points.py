@@ -4,10 +4,11 @@ Run one command with ``python tests/campaigns/kill_points.py NAME``; ``--point N
 """
 
 import argparse
+import random
 import shutil
 import sys
 import tempfile
-import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from campaigns.common import Campaign, count_by
 from campaigns.forked import command, in_fork, num_operations
 
 FACTS = "subject,relation,object,time\n" + "".join(
@@ -35,52 +37,40 @@ class Case:
 
 
 def main() -> None:
-    """Try every point of one case, or of all, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Kill the commands before operations in a random order, and print the figures."""
+    parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", choices=[*CASES, []], metavar="NAME", help=", ".join(CASES))
     parser.add_argument("--point", type=int, help="try only the kill before this operation")
-    parser.add_argument("--sample", type=int, help="try at most this number of operations, evenly spread")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further kill after this time")
-    options = parser.parse_args()
-    failed, give_up = False, time.monotonic() + options.seconds
-    for name in options.names or CASES:
-        tried, problems = try_case(name, options.point, options.sample, give_up)
-        print(f"{name}: {tried} kills, {len(problems)} problems", flush=True)
-        for point, problem in problems:
-            print(f"  python tests/campaigns/kill_points.py {name} --point {point}: {problem}")
-        failed |= bool(problems)
-    sys.exit(failed)
-
-
-def try_case(
-    name: str, point: int | None = None, sample: int | None = None, give_up: float = float("inf")
-) -> tuple[int, list[tuple[int, str]]]:
-    """Kill a command before one operation, some or each; return the number of kills, and all problems."""
+    campaign = Campaign(__file__, __doc__, "kills", count=10**6, parser=parser)
     # Imported once and used in forks only: a process with threads must not be forked.
     for module in ("titer.cli.import_data", "titer.runs.train"):
         import_module(module)
-
-    case, problems = CASES[name], []
+    names, point = campaign.options.names or list(CASES), campaign.options.point
+    kills: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="titer-kills-") as folder:
-        start = Path(folder) / "start"
-        start.mkdir()
-        case.prepare(start)
-        root = Path(folder) / "root"
-        shutil.copytree(start, root)
-        total = num_operations(*case.killed(root), root=root)
-        step = max(1, total // sample) if sample is not None else 1
-        points = [point] if point is not None else range(1, total + 1, step)
-        num_tried = 0
-        for one in points:
-            if time.monotonic() > give_up:
-                break
-            num_tried += 1
-            problems += [(one, problem) for problem in _try_point(case, start, root, one)]
-    return num_tried, problems
+        totals = {name: prepare(name, Path(folder) / name) for name in names}
+        every = [(name, one) for name, total in totals.items() for one in range(1, total + 1)]
+        random.Random(campaign.options.seed).shuffle(every)
+        chosen = [(name, point) for name in names] if point is not None else every
+        for (name, one), _ in zip(chosen, campaign.numbers(), strict=False):
+            kills[name] += 1
+            for problem in _try_point(CASES[name], Path(folder) / name, one):
+                campaign.report(f"python tests/campaigns/kill_points.py {name} --point {one}", problem)
+    campaign.end(kills=count_by(kills), operations=count_by(totals))
 
 
-def _try_point(case: Case, start: Path, root: Path, point: int) -> list[str]:
-    _copy(start, root)
+def prepare(name: str, folder: Path) -> int:
+    """Make what the command of a case begins with; return how many operations on files the command has."""
+    (folder / "start").mkdir(parents=True)
+    CASES[name].prepare(folder / "start")
+    _copy(folder / "start", folder / "root")
+    return num_operations(*CASES[name].killed(folder / "root"), root=folder / "root")
+
+
+def _try_point(case: Case, folder: Path, point: int) -> list[str]:
+    """Kill a command before an operation, run the next commands, and return what is wrong."""
+    root = folder / "root"
+    _copy(folder / "start", root)
     code, said = command(*case.killed(root), root=root, kill_before=point)
     if code != -9:
         return [f"ended with {code} instead of being killed: {said}"]
@@ -111,7 +101,7 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
 
 
-def _train(model: str, *options: str) -> Callable[[Path], list[str]]:
+def train_words(model: str, *options: str) -> Callable[[Path], list[str]]:
     settings = {
         "recurrency": [],
         "path_mixture": [
@@ -137,15 +127,15 @@ def _facts(root: Path) -> None:
     (root / "facts.csv").write_text(FACTS + BAD_ROW, encoding="utf-8")
 
 
-def _dataset(root: Path) -> None:
+def prepare_dataset(root: Path) -> None:
     _facts(root)
     assert command(*_import()(root), root=root)[0] == 0
 
 
 def _run(model: str) -> Callable[[Path], None]:
     def prepare(root: Path) -> None:
-        _dataset(root)
-        code, said = command(*_train(model)(root), root=root)
+        prepare_dataset(root)
+        code, said = command(*train_words(model)(root), root=root)
         assert code == 0, said
 
     return prepare
@@ -187,25 +177,25 @@ def _check_dataset(must_exist: bool) -> Callable[[Path, bool], str]:
 
 CASES = {
     "train": Case(
-        _dataset,
-        _train("recurrency"),
-        (_train("recurrency", "--resume"), _train("recurrency", "--overwrite")),
+        prepare_dataset,
+        train_words("recurrency"),
+        (train_words("recurrency", "--resume"), train_words("recurrency", "--overwrite")),
         _check_run(False),
     ),
     "train-epochs": Case(
-        _dataset,
-        _train("path_mixture"),
-        (_train("path_mixture", "--resume"), _train("path_mixture", "--overwrite")),
+        prepare_dataset,
+        train_words("path_mixture"),
+        (train_words("path_mixture", "--resume"), train_words("path_mixture", "--overwrite")),
         _check_run(False),
     ),
     "train-overwrite": Case(
         _run("recurrency"),
-        _train("recurrency", "--overwrite"),
-        (_train("recurrency", "--resume"), _train("recurrency", "--overwrite")),
+        train_words("recurrency", "--overwrite"),
+        (train_words("recurrency", "--resume"), train_words("recurrency", "--overwrite")),
         _check_run(True),
     ),
     "import": Case(_facts, _import(), (_import("--overwrite"),), _check_dataset(False)),
-    "import-overwrite": Case(_dataset, _import("--overwrite"), (_import("--overwrite"),), _check_dataset(True)),
+    "import-overwrite": Case(prepare_dataset, _import("--overwrite"), (_import("--overwrite"),), _check_dataset(True)),
 }
 
 

@@ -2,9 +2,11 @@
 
 import csv
 import gzip
+import io
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +22,7 @@ from typer.testing import Result
 from commands import invoke, titer
 from data.samples import POINT, write_benchmark, write_table
 from titer.data.readers import delimited, json_lines
+from titer.data.readers.arrow import ArrowTable
 from titer.data.readers.rejections import Rejections
 from titer.data.readers.tables import Table, TableOptions, read_tables
 from titer.errors import DataError
@@ -27,6 +30,19 @@ from titer.errors import DataError
 HEADER = "subject,relation,object,time\n"
 GOOD = "Ada,visit,Ben,2018-10-01\nBen,visit,Ada,2018-10-02\nAda,visit,Ben,2018-10-03\n"
 LASTING = "subject,relation,object,start,end\n"
+
+
+def _damaged_zip() -> bytes:
+    """Return an archive whose compressed text cannot be decompressed."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("f.csv", HEADER + GOOD)
+    content = bytearray(buffer.getvalue())
+    content[30 + len("f.csv")] = 0xFF  # the first byte of the data: no such kind of block
+    return bytes(content)
+
+
+DAMAGED_ZIP = _damaged_zip()
 JSON_ROW = '{"subject": "Ada", "relation": "visit", "object": "Ben", "time": "2018-10-01"}\n'
 
 
@@ -147,6 +163,7 @@ BAD_FILES: dict[str, tuple[str, str | bytes, str]] = {
     "an unknown ending": ("f.pdf", b"%PDF-1.7 \x00\x01\x02", ": unknown format '.pdf'"),
     "not Excel": ("f.xlsx", HEADER + GOOD, ": not a readable Excel file"),
     "not an archive": ("f.zip", HEADER + GOOD, ": cannot be read as a .zip archive"),
+    "a damaged archive": ("f.zip", DAMAGED_ZIP, ": cannot be read as a .zip archive"),
 }
 
 
@@ -179,6 +196,17 @@ def test_a_bad_row_can_be_skipped_and_is_listed(tmp_path: Path, name: str, text:
     column = f", column '{where['column']}'" if where["column"] else ""
     assert f"{where['file']}, row {where['row']}{column}: {where['reason']}".startswith(f"{path}{message}")
     assert any(row[name] for name in row if not name.startswith("rejected_"))
+
+
+def test_columns_of_different_lengths_are_reported_as_damage():
+    class Damaged(ArrowTable):
+        """Read by column, as a Parquet file with a damaged number of values is."""
+
+        def _record_batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+            yield self.table.select(wanted).slice(int("b" in wanted)).to_batches()[0]
+
+    with pytest.raises(DataError, match="columns have different numbers of rows"):
+        Damaged("f.parquet", pa.table({"a": ["x", "y"], "b": ["x", "y"]})).head(10)
 
 
 @pytest.mark.parametrize(("name", "text", "message"), BAD_FILES.values(), ids=BAD_FILES)

@@ -16,6 +16,6 @@ SCRIPT = Path(__file__).parents[1] / "campaigns" / "kill_points.py"
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("case", ["train", "train-overwrite", "import", "import-overwrite"])
 def test_the_next_command_works_after_a_kill_before_any_operation(case: str):
-    result = subprocess.run([sys.executable, str(SCRIPT), case, "--sample", "4"], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, str(SCRIPT), case, "--count", "4"], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "0 problems" in result.stdout
+    assert "4 kills, 0 problems" in result.stdout

@@ -46,7 +46,18 @@ def environment(**variables: str) -> dict[str, str]:
 def installed_in_venv(wheel: Path, folder: Path) -> tuple[Path, dict[str, str]]:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     python = folder / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(python), "install", "--no-deps", str(wheel)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--quiet",
+        "--python",
+        str(python),
+        "install",
+        "--no-deps",
+        "--ignore-installed",
+        str(wheel),
+    ]
     subprocess.run(pip, check=True)
     return python, environment()
 

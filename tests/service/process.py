@@ -4,6 +4,8 @@ import os
 import re
 import signal
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
@@ -19,12 +21,19 @@ PATIENT = {"TITER_REQUEST_SECONDS": "240"}
 class Service:
     """A service process; its log is kept in ``said``."""
 
-    def __init__(self, run: Path, *options: str, **environment: str):
+    def __init__(self, run: Path, *options: str, wrapper: Sequence[str] = (), **environment: str):
         # A service without an event model trains one before it listens.
         store_quick_events(run)
-        words = ["serve", run, "--port", "0", *options]
+        words = ["serve", str(run), "--port", "0", *options]
         quiet = {name: value for name, value in os.environ.items() if not name.startswith("TITER_")}
-        self.process = WarmProcess(*words, stderr=subprocess.PIPE, environment={**quiet, **PATIENT, **environment})
+        variables = {**quiet, **PATIENT, **environment}
+        self.process = (
+            subprocess.Popen(
+                [*wrapper, sys.executable, "-m", "titer", *words], stderr=subprocess.PIPE, text=True, env=variables
+            )
+            if wrapper
+            else WarmProcess(*words, stderr=subprocess.PIPE, environment=variables)
+        )
         assert self.process.stderr is not None
         self.said: list[str] = []
         for line in self.process.stderr:

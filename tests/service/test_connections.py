@@ -141,3 +141,13 @@ def test_a_refused_request_does_not_delay_others(service: Service):
     statuses, slowest = asyncio.run(ask())
     assert statuses == [422, 200, 422]
     assert slowest < 2  # 3 seconds for one such body before; far below on an idle machine
+
+
+@pytest.mark.parametrize("path", ["/v1/forecast", "/healthz"])
+def test_a_malformed_body_is_answered_once_and_leaves_no_traceback(service: Service, path: str):
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for body in (b"fffffffffffffffffff1\r\nx\r\n", b"1\r\nx\r\nnot a size\r\n"):
+        assert answer(service, head.encode() + body).startswith(b"HTTP/1.1 4")
+    with service.client() as client:
+        assert client.get("/healthz").status_code == 200
+    assert "Traceback" not in "".join(service.said)

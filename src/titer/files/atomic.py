@@ -11,6 +11,7 @@ from typing import Any
 
 from titer.errors import TiterError
 from titer.files.exchange import replace_folder, restore_folder
+from titer.files.folders import flush, make_folder
 from titer.files.leftovers import PART, remove_leftovers
 from titer.files.locks import is_same, try_lock
 
@@ -48,7 +49,6 @@ def atomic_directory(target: Path, *, overwrite: bool = False) -> Generator[Path
         flush(temporary)
         temporary.chmod(0o777 & ~_umask())
         replace_folder(temporary, target)
-        flush(target.parent)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -62,19 +62,10 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def flush(path: Path) -> None:
-    """Wait until a file or the entries of a folder are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def _temporary(target: Path, *, folder: bool) -> Generator[Path]:
     """Yield a temporary file or folder beside the target, locked so that other processes know it is in use."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     remove_leftovers(target.parent, target.name)
     prefix = f".{target.name}."
     while True:

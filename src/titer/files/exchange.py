@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from titer.files.folders import flush
 from titer.files.leftovers import OLD
 
 _AT_FDCWD = -100
@@ -14,16 +15,19 @@ _RENAME_EXCHANGE = 2
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Put ``new`` in the place of ``target``, and remove the old folder."""
+    """Put ``new`` in the place of ``target``, and remove the old folder when the new entry is on disk."""
     if not target.exists():
         new.rename(target)
+        flush(target.parent)
     elif exchange(new, target):
+        flush(target.parent)
         shutil.rmtree(new)
     else:
         # In two steps: ``restore_folder`` puts the old folder back if the process ends between them.
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=OLD, dir=target.parent))
         target.rename(old / target.name)
         new.rename(target)
+        flush(target.parent)
         shutil.rmtree(old)
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from titer.errors import TiterError
+from titer.files.folders import make_folder
 
 try:
     import fcntl
@@ -53,7 +54,7 @@ def locked(lock: Path, what: Path) -> Generator[None]:
     Raises:
         LockedError: If another process holds the lock; the message names it.
     """
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(lock.parent)
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:

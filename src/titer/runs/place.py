@@ -8,6 +8,7 @@ from pathlib import Path
 from titer.errors import TiterError
 from titer.files import locked, remove_leftovers
 from titer.files.exchange import replace_folder
+from titer.files.folders import make_folder
 from titer.runs.overwriting import STAGED, check_can_create
 from titer.store.inspection import holds_facts, without_writers
 from titer.training.layout import CONFIG, STORE
@@ -57,7 +58,7 @@ def training_place(out: Path, *, overwrite: bool, resume: bool) -> Generator[Pat
         replaces = staged.exists() or (overwrite and (out / CONFIG).exists())
         if replaces:
             check_can_create(out, overwrite=True)
-            staged.mkdir(parents=True, exist_ok=True)
+            make_folder(staged)
             (staged / STAGED).touch()
         try:
             yield staged if replaces else out

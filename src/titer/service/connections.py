@@ -73,6 +73,17 @@ def connection_class(most: int, header_seconds: float) -> type[H11Protocol]:
             if self.cycle is not before:
                 self._stop_waiting()
 
+        def send_400_response(self, msg: str) -> None:
+            current: Any = self.cycle
+            if current is not None and not current.response_complete:
+                # The body of the present request is malformed: its answer, which can no longer be sent, is dropped.
+                current.disconnected = True
+                current.message_event.set()
+                if current.response_started:
+                    self.transport.abort()
+                    return
+            super().send_400_response(msg)
+
         def on_response_complete(self) -> None:
             super().on_response_complete()
             if self.cycle.response_complete:

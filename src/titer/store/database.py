@@ -13,7 +13,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from titer.errors import StoreError
-from titer.files.atomic import file_mode, flush
+from titer.files.atomic import file_mode
+from titer.files.folders import flush
 from titer.files.leftovers import PART
 from titer.files.locks import try_lock
 

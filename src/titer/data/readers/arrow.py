@@ -67,6 +67,8 @@ class ArrowFile(Source):
             except DAMAGE as error:
                 raise DataError(f"{self.name}: {_line(error)}") from error
             columns[name] = values
+        if len({len(values) for values in columns.values()}) > 1:
+            raise DataError(f"{self.name}: the file is damaged: its columns have different numbers of rows")
         return columns
 
     def batches(self, wanted: list[str], rejections: Rejections) -> Iterator[Batch]:

@@ -3,10 +3,12 @@
 import shutil
 import sys
 import zipfile
+import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import has_magic
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -92,7 +94,7 @@ def _unpack(found: list[InputFile], desk: Path) -> Iterator[InputFile]:
             continue
         try:
             yield from _members(file, desk)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, LZMAError) as error:
             raise DataError(f"{file.name}: cannot be read as a .zip archive: {error}") from error
 
 
