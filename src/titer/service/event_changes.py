@@ -44,9 +44,8 @@ def add_event_change_routes(app: FastAPI, settings: Settings) -> None:
             limit = settings.max_evidence
             raise ProblemError(422, "too_much", f"explain may be at most {limit}, not {request.explain}")
         names = (request.subject, request.relation, request.object)
-        changes = {"without": [one.row for one in request.without], "with_": [one.row for one in request.with_]}
         return await current.batcher.alone(
-            lambda: current.forecaster.when(*names, start=request.start, explain=request.explain, **changes)
+            lambda: current.forecaster.when(*names, start=request.start, explain=request.explain, **request.changes)
         )
 
     @app.get("/v1/past-forecasts", summary="List the past windows whose forecasts can be compared with what happened")

@@ -12,7 +12,6 @@ from titer.forecasting.what_if import WhatIf
 from titer.service.problems import ProblemError
 from titer.service.schemas import (
     ExplainIn,
-    FactIn,
     ManyIn,
     ManyOut,
     NamesOut,
@@ -51,25 +50,20 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
     @app.post("/v1/explain", summary="Return one answer of any rank with its evidence")
     async def explain(request: ExplainIn, current: Current) -> Answer:
         check(explain=request.limit)
-        without, with_ = _facts(request.without), _facts(request.with_)
 
         def work() -> Answer:
             question = _question(request)
-            return current.forecaster.explain(
-                question, request.answer, limit=request.limit, without=without, with_=with_
-            )
+            return current.forecaster.explain(question, request.answer, limit=request.limit, **request.changes)
 
         return await current.batcher.alone(work)
 
     @app.post("/v1/what-if", summary="Compare the answers when facts are left out of the history or added to it")
     async def what_if(request: WhatIfIn, current: Current) -> WhatIf:
         check(request.top, request.explain)
-        without, with_ = _facts(request.without), _facts(request.with_)
 
         def work() -> WhatIf:
-            return current.forecaster.what_if(
-                _question(request), without=without, with_=with_, top=request.top, explain=request.explain
-            )
+            question = _question(request)
+            return current.forecaster.what_if(question, top=request.top, explain=request.explain, **request.changes)
 
         return await current.batcher.alone(work)
 
@@ -107,10 +101,6 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
 
 def _question(request: QuestionIn) -> Question:
     return Question(request.subject, request.relation, request.object, request.at)
-
-
-def _facts(facts: list[FactIn]) -> list[tuple[str, str, str, str | int]]:
-    return [fact.row for fact in facts]
 
 
 def _answered(found: Forecast | Unanswered) -> Forecast:
