@@ -172,7 +172,7 @@ def test_a_bad_row_can_be_skipped_and_is_listed(tmp_path: Path, name: str, text:
     assert result.exit_code == 0
     assert "3 / 0 / 0 facts" in result.stdout
     rejected = tmp_path / "out.rejected.csv"
-    assert f"skipped 1 invalid rows, written with the reasons to {rejected}" in result.stderr
+    assert f"skipped 1 invalid row, written with the reasons to {rejected}" in result.stderr
     with rejected.open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     where = {name: row[f"rejected_{name}"] for name in ("file", "row", "column", "reason")}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from titer.cli.batch_options import Engine, PartitionFormat
 from titer.cli.interruption import INTERRUPTED, note_state
 from titer.cli.screen import note, say
+from titer.counted import counted
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _answer_into_file(
     schema = answer_schema(task, inputs.schema)
     with closing(progress):
         write_batches(answers(), schema, out, overwrite=batch.overwrite, raw_csv=batch.raw_csv)
-    note(f"{out}: answers to {total:,} questions")
+    note(f"{out}: answers to {counted(total, 'question')}")
     _note_unanswered(unanswered, total, 'see the column "error"')
 
 
@@ -176,14 +177,14 @@ def _answer_into_folder(batch: BatchRequest, task: "Task") -> None:
         )
         missing, total = len(job.missing()), len(job.sizes)
         if missing < total:
-            note(f"{folder}: {total - missing:,} of {total:,} partitions are answered already")
+            note(f"{folder}: {total - missing:,} of {counted(total, 'partition')} answered already")
         questions = unanswered = 0
         with _continued_later(job):
             for result in track(_results(batch, job, run), "answering partitions", missing) if missing else ():
                 questions += result.num_questions
                 unanswered += result.num_unanswered
         job.finish()
-    note(f"{folder}: answers to {job.num_questions:,} questions in {total:,} files")
+    note(f"{folder}: answers to {counted(job.num_questions, 'question')} in {counted(total, 'file')}")
     _note_unanswered(unanswered, questions, 'see the column "error"')
 
 
@@ -216,10 +217,11 @@ def _continued_later(job: "Job") -> Generator[None]:
         yield
     except KeyboardInterrupt:
         done = len(job.sizes) - len(job.missing())
-        note(f"\ninterrupted after {done:,} of {len(job.sizes):,} partitions; to continue, run the same command again")
+        total = counted(len(job.sizes), "partition")
+        note(f"\ninterrupted after {done:,} of {total}; to continue, run the same command again")
         sys.exit(INTERRUPTED)
 
 
 def _note_unanswered(unanswered: int, questions: int, where: str) -> None:
     if unanswered:
-        note(f"{unanswered:,} of {questions:,} questions could not be answered: {where}")
+        note(f"{unanswered:,} of {counted(questions, 'question')} could not be answered: {where}")

@@ -4,6 +4,7 @@ from datetime import date
 
 import numpy as np
 
+from titer.counted import counted
 from titer.data.detection.dates import guess_dates
 from titer.data.detection.proposal import MISSING_WORDS
 from titer.data.readers.merging import MergedName
@@ -58,7 +59,7 @@ def _check_times(table: Table, options: TableOptions, today: date) -> tuple[list
     outlier = _first_outlier(steps, counts)
     if num_future and "%y" in (options.date_format or "") and options.pivot_year is None:
         errors.append(
-            f"two-digit years reach into the future, to {last} ({num_future:,} facts are after today); "
+            f"two-digit years reach into the future, to {last} ({counted(num_future, 'fact')} after today); "
             f"--pivot-year {today.year} reads them as years up to {today.year}"
         )
     elif outlier is not None:
@@ -71,7 +72,7 @@ def _check_times(table: Table, options: TableOptions, today: date) -> tuple[list
         (errors if steps[place] > now else warnings).append(text)
     elif num_future:
         warnings.append(
-            f"{num_future:,} of {len(table.facts):,} facts are after today, the last in {last}; "
+            f"{num_future:,} of {counted(len(table.facts), 'fact')} are after today, the last in {last}; "
             f"--latest {axis.label(now)} leaves them out"
         )
     if gap := _longest_gap(steps if outlier is None else steps[: outlier[0]]):
