@@ -25,6 +25,13 @@ from titer.models.base import UNREACHED, Model
 from titer.models.evidence import Edge
 from titer.runs.horizons import Horizon
 
+GIVE_ONE = "give exactly one of subject and object, and ? for the other"
+OTHERS = {
+    0: "events lists the most likely events, also those of one relation or between two entities",
+    2: "likely and when say whether and when one event happens",
+}
+"""What answers the questions that ``Predictor`` does not: commands, methods and routes have these names."""
+
 
 class EncodedQuestion(NamedTuple):
     """A question in ids: one row of ``Queries``."""
@@ -101,8 +108,8 @@ class Predictor:
     def encode(self, question: Question) -> EncodedQuestion:
         """Return a question in ids; raise an error if a name or the time is unknown."""
         given = [name for name in (question.subject, question.object) if name is not None]
-        if len(given) != 1:
-            raise TiterError("give exactly one of subject and object, and ? for the other")
+        if len(given) != 1 or question.relation == "?":
+            raise TiterError(f"{GIVE_ONE}; {OTHERS[0 if question.relation == '?' else len(given)]}")
         relation = self.relations.find(question.relation)
         directed = relation if question.object is None else self.vocabulary.inverse(relation)
         return EncodedQuestion(self.entities.find(given[0]), directed, self.time_of(question))
