@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Batch:
+class QuestionBatch:
     """A file of questions, and the options of the command that answers it."""
 
     run: Path
@@ -141,7 +141,7 @@ def _answer_into_file(
     _note_unanswered(unanswered, total, 'see the column "error"')
 
 
-def _answer_into_folder(batch: Batch, task: "Task") -> None:
+def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
     from titer.files import locked
     from titer.forecasting.jobs.begin import open_job
     from titer.forecasting.jobs.folder import JobFolder
@@ -181,7 +181,7 @@ def _answer_into_folder(batch: Batch, task: "Task") -> None:
     _note_unanswered(unanswered, questions, 'see the column "error"')
 
 
-def _results(batch: Batch, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
+def _results(batch: QuestionBatch, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
     options = batch.options
     if options.engine is Engine.local:
         from titer.forecasting.jobs.job import run_locally

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from titer.cli.batch import Batch, prepare_events
+from titer.cli.batch import QuestionBatch, prepare_events
 from titer.cli.batch_options import BatchOptions, with_options
 from titer.cli.screen import note, say, say_json
 from titer.errors import TiterError
@@ -69,7 +69,7 @@ def answer(
     if options.file is not None:
         if any((*names, options.start)):
             raise TiterError("--file cannot be combined with names or --from")
-        Batch(run, options).answer(task)
+        QuestionBatch(run, options).answer(task)
         return
     # Errors in the options are reported before the model is loaded.
     if options.out is not None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.batch import Batch, note_no_evidence
+from titer.cli.batch import QuestionBatch, note_no_evidence
 from titer.cli.batch_options import BatchOptions, with_options
 from titer.cli.interruption import note_state
 from titer.cli.options import RunArgument
@@ -78,7 +78,7 @@ def forecast(
     if options.file is not None:
         if subject is not None or at is not None or without or with_:
             raise TiterError("--file cannot be combined with SUBJECT, --at, --without or --with")
-        Batch(run, options).answer(AnswerTask(top, explained))
+        QuestionBatch(run, options).answer(AnswerTask(top, explained))
         return
     if subject is None or relation is None:
         raise TiterError("give SUBJECT RELATION, or ? RELATION OBJECT, or --file QUESTIONS")
