@@ -9,8 +9,9 @@ from titer.forecasting.forecast import Answer, Forecast, Unanswered
 from titer.forecasting.picture import Picture
 from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
-from titer.service.problems import ProblemError
+from titer.service.problems import check_limits
 from titer.service.schemas import (
+    MAX_NAMES,
     ExplainIn,
     ManyIn,
     ManyOut,
@@ -23,7 +24,6 @@ from titer.service.schemas import (
 from titer.service.serving import Current
 from titer.service.settings import Settings
 
-MAX_NAMES = 50
 SVG = "image/svg+xml"
 
 
@@ -31,14 +31,12 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
     """Add forecasts, evidence, what-ifs, pictures and the completion of names to an app."""
 
     def check(top: int = 1, explain: int = 0, questions: int = 1) -> None:
-        for name, value, limit in (
+        check_limits(
             ("top", top, settings.max_answers),
             ("explain", explain, settings.max_evidence),
             ("the number of questions", questions, settings.max_questions),
             ("questions × top, with evidence,", bool(explain) * questions * top, settings.max_explained),
-        ):
-            if value > limit:
-                raise ProblemError(422, "too_much", f"{name} may be at most {limit}, not {value}")
+        )
 
     @app.post("/v1/forecast", summary="Answer one question or several, with evidence if asked for")
     async def forecast(request: OneOrManyIn, current: Current) -> ManyOut | Forecast:

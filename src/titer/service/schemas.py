@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, StrictInt, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -10,7 +11,10 @@ from titer.forecasting.forecast import Forecast, Unanswered
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
 Date = Annotated[str, Field(max_length=100)] | StrictInt
 FactRow = tuple[str, str, str, str | int] | tuple[str, str, str]
+NameQuery = Annotated[str, Query(min_length=1, max_length=1000)]
 MAX_CHANGES = 100
+MAX_NAMES = 50
+"""Names in a list of completions at most."""
 MAX_QUESTIONS, MAX_FACTS = 10_000, 50_000
 """Upper bounds for any service, whatever its settings: these are checked before anything else."""
 FIRST_MISTAKE = FailFast()
