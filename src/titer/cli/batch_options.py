@@ -110,8 +110,8 @@ class BatchOptions:
     @property
     def table(self) -> "TableOptions":
         """How the file of questions is written."""
-        form = {"encoding": self.encoding, "date_format": self.date_format}
-        return table_options(self.column, self.names, self.delimiter, constant=self.constant, **form)
+        form = (self.column, self.names, self.delimiter)
+        return table_options(*form, constant=self.constant, encoding=self.encoding, date_format=self.date_format)
 
 
 def with_options(kind: type[BatchOptions]) -> Callable[[Callable[..., None]], Callable[..., None]]:

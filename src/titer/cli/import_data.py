@@ -113,6 +113,14 @@ def import_data(
         list[str] | None,
         typer.Option("--attribute", metavar="COLUMN", help="Column to keep and show with the evidence. Repeatable."),
     ] = None,
+    phrase: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RELATION=PHRASE",
+            help="How evidence is worded: 'Riot=rioted against', or 'Hire=hired {} as a clerk', with {} for the "
+            "object. Repeatable.",
+        ),
+    ] = None,
     missing: MissingOption = None,
     merge_names: MergeNamesOption = False,
     split: Annotated[
@@ -175,6 +183,7 @@ def import_data(
         constant=constant,
         format=str(format) if format else None,
         missing=missing,
+        phrase=phrase,
         encoding=encoding,
         unit=TimeUnit(unit) if unit else None,
         date_format=date_format,

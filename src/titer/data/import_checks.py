@@ -13,6 +13,7 @@ from titer.data.readers.placing import FAR_YEARS
 from titer.data.readers.tables import Table
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
+from titer.suggestions import hint
 
 MAX_EXPANDED = 1_000_000
 """Number of facts that intervals expand to without a warning."""
@@ -131,7 +132,9 @@ def _check_integers(axis: TimeAxis, steps: np.ndarray, options: TableOptions) ->
 
 
 def _check_names(table: Table, options: TableOptions) -> list[str]:
-    warnings: list[str] = []
+    relations = set(table.vocabulary.relations)
+    unused = [name for name in options.phrases if name not in relations]
+    warnings = [f"no relation {name!r}, so its phrase is not used{hint(name, sorted(relations))}" for name in unused]
     names = {*table.vocabulary.entities, *table.vocabulary.relations}
     if words := [word for word in MISSING_WORDS if word in names]:
         shown = ",".join(words)

@@ -161,7 +161,8 @@ class Predictor:
         """Return a fact in words, as seen from the time of a question, with a model's numbers for it."""
         fact = edge.forward(self.vocabulary)
         term = self.rows.term_of(fact, self.history, asked)
-        return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, self.rows.attributes(fact))
+        attributes, phrases = self.rows.attributes(fact), self.rows.phrases
+        return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, attributes, phrases)
 
     def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], past: "_EarlierFacts") -> Forecast:
         vocabulary, (subject, relation, time) = self.vocabulary, question
