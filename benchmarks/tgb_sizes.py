@@ -23,7 +23,8 @@ from titer.data.dataset import Dataset
 from titer.data.dataset_folder import open_dataset, save_dataset
 from titer.data.tgb.catalogue import TGB_BENCHMARKS, TgbBenchmark, candidate_file
 from titer.data.tgb.reader import read_tgb
-from titer.evaluation.tgb import TgbCandidates, evaluate_tgb
+from titer.evaluation.tgb import evaluate_tgb
+from titer.evaluation.tgb_candidates import TgbCandidates
 from titer.graph.queries import Queries
 from titer.graph.stored_history import history_of
 from titer.models.base import Model

@@ -131,6 +131,7 @@ def test_a_published_configuration_is_found_by_name(tmp_path: Path):
         ({"epochs": "three"}, "training.epochs must be a whole number"),
         ({"dim": 2.5}, "model.dim must be a whole number"),
         ({"model": "path_mixtur"}, "path_mixture"),
+        ({"model": {"epochs": 1}}, "the model must be a name such as 'path_mixture', not {'epochs': 1}"),
     ],
 )
 def test_a_wrong_setting_is_reported_before_training(settings: dict[str, Any], message: str):

@@ -144,8 +144,12 @@ def _model_and_dataset(
     return run.load_model(device), run.dataset
 
 
-def _resolve(config: Config | str | Path | None, model: str | None, settings: dict[str, Any]) -> Config:
+def _resolve(config: Config | str | Path | None, model: object, settings: dict[str, Any]) -> Config:
     """Return the configuration, with each setting in every table that has a field of its name."""
+    if not isinstance(model, str | None):
+        raise ConfigError(
+            f"the model must be a name such as 'path_mixture', not {model!r:.50}; settings are given as epochs=3"
+        )
     if isinstance(config, Config) and "preset" in settings:
         raise ConfigError("a Config has a value for every setting, which no preset changes; give one or the other")
     tables = _tables(config)

@@ -32,6 +32,11 @@ def runs(recurrency_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
     return {path.name: path for path in folder.iterdir()}
 
 
+@pytest.mark.parametrize("words", [(), ("data",), ("facts",)])
+def test_the_list_of_commands_has_whole_sentences(words: tuple[str, ...]):
+    assert "..." not in titer(*words, "--help").partition("Commands:")[2]
+
+
 def test_help_does_not_import_torch():
     code = "import sys; from titer.cli.main import app; app(['--help'], standalone_mode=False)"
     code += "; print('torch' in sys.modules)"

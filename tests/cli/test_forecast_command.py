@@ -1,5 +1,6 @@
 """``titer forecast``: what-if questions, and files of questions."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -78,6 +79,20 @@ def test_many_questions_go_from_a_file_to_a_file(run: Path, questions: Path, tmp
     with pytest.raises(TiterError, match="--overwrite"):
         titer("forecast", run, "--file", questions, "--out", out)
     titer("forecast", run, "--file", questions, "--out", out, "--overwrite")
+
+
+def test_answers_have_the_rows_of_their_questions_where_blank_rows_count(run: Path, tmp_path: Path):
+    asked = ["id,subject,relation,row", "a,Caldera,invite,x", ",,,", ",,,", "b,Aldoria,accuse,y"]
+    (tmp_path / "asked.csv").write_text("\n".join(asked) + "\n")
+    for out in ("answers.csv", "answers/"):
+        titer("forecast", run, "--file", tmp_path / "asked.csv", "--out", f"{tmp_path}/{out}", "--top", "1")
+    with (tmp_path / "answers.csv").open() as file:
+        one = list(csv.DictReader(file))
+    many = pq.read_table(tmp_path / "answers").to_pylist()
+    for rows in (one, many):
+        assert [int(row["question"]) for row in rows] == [1, 2]
+        assert [int(row["row"]) for row in rows] == [2, 5]
+        assert [(row["id"], row["input_row"]) for row in rows] == [("a", "x"), ("b", "y")]
 
 
 def test_answers_are_printed_without_an_output_file(run: Path, questions: Path):

@@ -41,6 +41,16 @@ def test_seeds_train_one_run_each(tmp_path: Path):
     assert re.search(r"validation MRR \d+\.\d\d ± \d+\.\d\d over 2 seeds", shown)
 
 
+def test_a_training_warns_if_most_entities_of_the_validation_are_unseen(tmp_path: Path):
+    rows = "".join(f"Google,acquired,Company {day},2020-01-{day:02d}\n" for day in range(1, 31))
+    (tmp_path / "deals.csv").write_text(f"subject,relation,object,time\n{rows}")
+    titer("data", "import", tmp_path / "deals.csv", "--out", tmp_path / "deals")
+    shown = invoke("train", tmp_path / "deals", "--model", "recurrency", "--out", tmp_path / "run").stderr
+    assert "warning: 100% of the validation facts have an entity that no training fact has" in shown
+    shown = invoke("train", "small-world", "--model", "recurrency", "--out", tmp_path / "other").stderr
+    assert "warning" not in shown
+
+
 def test_seeds_must_be_numbers(tmp_path: Path):
     with pytest.raises(ConfigError, match="--seeds must be whole numbers"):
         titer("train", "small-world", "--seeds", "0;1", "--out", tmp_path / "run")

@@ -9,26 +9,16 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pyarrow import feather
-from typer.testing import Result
 
-from commands import invoke, titer
-from data.samples import POINT, write_benchmark, write_table
-from titer.data.readers import delimited, json_lines
+from commands import titer
+from data.bad_input import GOOD, HEADER, JSON_ROW, run_import, tree, write_good
+from data.samples import POINT, write_benchmark
 from titer.data.readers.arrow import ArrowTable
-from titer.data.readers.rejections import Rejections
-from titer.data.readers.tables import Table, TableOptions, read_tables
 from titer.errors import DataError
 
-HEADER = "subject,relation,object,time\n"
-GOOD = "Ada,visit,Ben,2018-10-01\nBen,visit,Ada,2018-10-02\nAda,visit,Ben,2018-10-03\n"
 LASTING = "subject,relation,object,start,end\n"
 
 
@@ -43,15 +33,6 @@ def _damaged_zip() -> bytes:
 
 
 DAMAGED_ZIP = _damaged_zip()
-JSON_ROW = '{"subject": "Ada", "relation": "visit", "object": "Ben", "time": "2018-10-01"}\n'
-
-
-def run_import(*words: str | Path) -> Result:
-    return invoke("data", "import", *words)
-
-
-def tree(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
 # For each problem: the file, its content, and the message after the file name. The first three rows are good.
@@ -189,7 +170,7 @@ def test_a_bad_row_can_be_skipped_and_is_listed(tmp_path: Path, name: str, text:
     assert result.exit_code == 0
     assert "3 / 0 / 0 facts" in result.stdout
     rejected = tmp_path / "out.rejected.csv"
-    assert f"skipped 1 invalid rows, written with the reasons to {rejected}" in result.stderr
+    assert f"skipped 1 invalid row, written with the reasons to {rejected}" in result.stderr
     with rejected.open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     where = {name: row[f"rejected_{name}"] for name in ("file", "row", "column", "reason")}
@@ -217,53 +198,6 @@ def test_a_file_that_cannot_be_read_is_not_skipped(tmp_path: Path, name: str, te
     assert isinstance(result.exception, DataError)
     assert str(result.exception).startswith(f"{path}{message}")
     assert tree(tmp_path) == {name}
-
-
-def table_of(count: int) -> pa.Table:
-    parts = {part: [f"{part} {i % 7}" for i in range(count)] for part in ("subject", "relation", "object")}
-    return pa.table({**parts, "time": list(range(count))})
-
-
-def test_a_damaged_parquet_file_is_named(tmp_path: Path):
-    path = tmp_path / "facts.parquet"
-    pq.write_table(table_of(1000), path)
-    damaged = bytearray(path.read_bytes())
-    damaged[4:200] = bytes(196)
-    path.write_bytes(damaged)
-    with pytest.raises(DataError, match=r"facts\.parquet"):
-        read(path)
-
-
-def test_a_truncated_feather_file_is_named(tmp_path: Path):
-    path = tmp_path / "facts.feather"
-    feather.write_feather(table_of(1000), str(path))
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(DataError, match=r"facts.feather: not a readable Feather file"):
-        read(path)
-
-
-@pytest.mark.parametrize("name", ["facts.parquet", "facts.feather", "FACTS.PARQUET"])
-def test_rows_of_arrow_files_are_numbered_from_one(tmp_path: Path, name: str):
-    path = tmp_path / name
-    table = pa.table({"subject": ["a", "b", None], "relation": ["r"] * 3, "object": ["b"] * 3, "time": [1, 2, 3]})
-    if path.suffix.lower() == ".parquet":
-        pq.write_table(table, path, row_group_size=2)
-    else:
-        feather.write_feather(table, str(path), chunksize=2)
-    with pytest.raises(DataError, match="row 3, column 'subject': empty"):
-        read(path)
-
-
-@pytest.mark.parametrize("name", ["facts.parquet", "facts.feather"])
-def test_impossible_columns_of_arrow_files_are_named(tmp_path: Path, name: str):
-    path = tmp_path / name
-    write = pq.write_table if name.endswith("parquet") else feather.write_feather
-    write(table_of(2).set_column(3, "time", pa.array([[1], [2]])), str(path))
-    with pytest.raises(DataError, match=f"{name}, column 'time': "):
-        read(path)
-    write(table_of(2).append_column("time", pa.array([1, 2])), str(path))
-    with pytest.raises(DataError, match=f"{name}, row 1: column 'time' appears twice"):
-        read(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
@@ -310,110 +244,6 @@ def test_the_process_fails_with_one_line_and_no_traceback(tmp_path: Path):
         "(--bad-rows skip leaves such rows out and lists them in a file)",
     ]
     assert tree(tmp_path) == {"facts.csv"}
-
-
-# Row numbers, whatever stands before a row and however the file is cut into blocks.
-
-LINES = {
-    "good": "Ada,visit,Ben,{i}",
-    "quoted": '"A, da","vi""sit",Ben,{i}',
-    "two lines": '"A\nda",visit,Ben,{i}',
-    "blank": "",
-    "empty": ",,,",
-    "short": "Ada,visit",
-    "long": "Ada,visit,Ben,{i},more",
-    "no number": "Ada,visit,Ben,soon",
-    "no name": "Ada,,Ben,{i}",
-    "not UTF-8": "Ad\udce9,visit,Ben,{i}",
-    "short and not UTF-8": "Ad\udce9,visit",
-}
-PLACES = {
-    "short": "",
-    "long": "",
-    "no number": "time",
-    "no name": "relation",
-    "not UTF-8": "subject",
-    "short and not UTF-8": "",
-    "two lines": "subject",
-}
-
-
-@pytest.fixture(scope="module")
-def small_blocks() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "BLOCK_BYTES", 48)
-        patch.setattr(json_lines, "BATCH_ROWS", 3)
-        yield
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("small_blocks")
-@settings(max_examples=150)
-@given(kinds=st.lists(st.sampled_from(list(LINES)), max_size=30), header=st.booleans(), final_newline=st.booleans())
-def test_bad_rows_are_reported_with_their_row_number(kinds: list[str], header: bool, final_newline: bool):
-    kinds = ["good", *kinds]
-    lines = [HEADER.strip()] * header + [LINES[kind].format(i=i) for i, kind in enumerate(kinds)]
-    text = "\n".join(lines) + "\n" * (final_newline or not lines[-1])
-    first = 2 if header else 1
-    bad = [(i + first, PLACES[kind]) for i, kind in enumerate(kinds) if kind in PLACES]
-    names = None if header else list(POINT)
-    rejections = Rejections(skip=True)
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "facts.csv")
-        path.write_bytes(text.encode("utf-8", "surrogateescape"))
-        table = read(path, names=names, rejections=rejections)
-        if bad:
-            with pytest.raises(DataError) as caught:
-                read(path, names=names)
-            column = f", column {bad[0][1]!r}" if bad[0][1] else ""
-            assert str(caught.value).startswith(f"{path}, row {bad[0][0]}{column}: ")
-    assert sorted((problem.row, problem.column) for problem in rejections.problems) == bad
-    assert rejections.num_blank == sum(kind in ("blank", "empty") for kind in kinds)
-    numbers = [i for i, kind in enumerate(kinds) if kind in ("good", "quoted")]
-    assert [int(table.axis.label(t)) for t in table.facts.time.tolist()] == numbers
-
-
-JSON_LINES = {
-    "good": '{{"subject": "a", "relation": "r", "object": "b", "time": {i}}}',
-    "blank": "  ",
-    "broken": '{{"subject": "a',
-    "not an object": "[]",
-    "no name": '{{"subject": "a", "relation": null, "object": "b", "time": {i}}}',
-    "no number": '{{"subject": "a", "relation": "r", "object": "b", "time": "soon"}}',
-}
-JSON_PLACES = {"broken": "", "not an object": "", "no name": "relation", "no number": "time"}
-
-
-@pytest.mark.usefixtures("small_blocks")
-@given(kinds=st.lists(st.sampled_from(list(JSON_LINES)), max_size=12))
-def test_bad_lines_of_json_are_reported_with_their_row_number(kinds: list[str]):
-    kinds = ["good", *kinds]
-    bad = [(i + 1, JSON_PLACES[kind]) for i, kind in enumerate(kinds) if kind in JSON_PLACES]
-    rejections = Rejections(skip=True)
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "facts.jsonl")
-        path.write_text("".join(JSON_LINES[kind].format(i=i) + "\n" for i, kind in enumerate(kinds)))
-        table = read(path, rejections=rejections)
-        if bad:
-            with pytest.raises(DataError, match=rf"facts.jsonl, row {bad[0][0]}\b"):
-                read(path)
-    assert sorted((problem.row, problem.column) for problem in rejections.problems) == bad
-    assert rejections.num_blank == kinds.count("blank")
-    assert len(table.facts) == kinds.count("good")
-
-
-def test_a_quoted_newline_does_not_make_a_row(tmp_path: Path):
-    header = HEADER.strip() + ",note\n"
-    (tmp_path / "facts.csv").write_text(header + 'Ada,visit,Ben,1,"two\nlines"\nAda,visit,Ben,soon,\n')
-    with pytest.raises(DataError, match="row 3, column 'time'"):
-        read(tmp_path / "facts.csv")
-
-
-def test_rows_between_two_stray_quotation_marks_are_not_read_as_one_name(tmp_path: Path):
-    rows = 'Ada,visit,"Ben,2018-10-01\nAda,visit,Cleo,2018-10-02\nAda,visit,"Dan,2018-10-03\n'
-    (tmp_path / "facts.csv").write_text(HEADER + GOOD + rows)
-    with pytest.raises(DataError, match="row 5, column 'object': a line break in a name"):
-        read(tmp_path / "facts.csv")
 
 
 def test_rejected_rows_are_listed_in_order_with_their_columns_and_the_reason(tmp_path: Path):
@@ -465,11 +295,3 @@ def test_no_dataset_is_written_if_the_rejected_rows_cannot_be(tmp_path: Path):
     words = ("--bad-rows", "skip", "--rejected", tmp_path / "facts.csv" / "bad.csv")
     assert run_import(tmp_path / "facts.csv", "--out", tmp_path / "out", *words).exception is not None
     assert tree(tmp_path) == {"facts.csv"}
-
-
-def read(path: Path, names: list[str] | None = None, rejections: Rejections | None = None) -> Table:
-    return read_tables([path], TableOptions(names=names), Rejections() if rejections is None else rejections)
-
-
-def write_good(folder: Path) -> Path:
-    return write_table(folder / "facts.csv", [("Ada", "visit", "Ben", f"2018-10-0{day}") for day in range(1, 6)])

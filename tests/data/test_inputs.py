@@ -163,7 +163,7 @@ def test_an_excel_file_is_read_with_its_dates_and_numbers(tmp_path: Path):
     with pytest.raises(DataError, match=r"facts\.xlsx, row 12, column 'object': empty"):
         import_dataset(path)
     result = invoke("data", "import", path, "--out", tmp_path / "out", "--bad-rows", "skip")
-    assert "skipped 1 blank rows" in result.stderr
+    assert "skipped 1 blank row" in result.stderr
     dataset = open_dataset(tmp_path / "out")
     assert facts(dataset) == Counter(("Ada", "7", "Ben", f"2018-10-{day:02d}") for day in range(1, 10))
 

@@ -96,7 +96,7 @@ def dataset_of(path: Path) -> Dataset:
 
 
 def test_what_is_detected_is_right(tmp_path: Path):
-    with pytest.warns(UserWarning, match="no facts for 19753 days between 1960-12-01 and 2015-01-01"):
+    with pytest.warns(UserWarning, match="no facts for 19,753 days between 1960-12-01 and 2015-01-01"):
         deals = dataset_of(crunchbase(tmp_path / "deals.csv"))
     assert {"Nestlé’s", "Société 3"} <= {*deals.vocabulary.entities}
     assert deals.axis.label(int(deals.facts.time.min())) == "1960-12-01"
@@ -120,6 +120,20 @@ def test_columns_that_are_given_are_kept_and_the_others_detected(tmp_path: Path)
     dataset = import_dataset(path, columns={"object": "ACTOR2|COUNTRY"}, accept=True)
     assert len(dataset.facts) == len(DAYS)
     assert "India" in dataset.vocabulary.entities
+
+
+def test_a_fact_that_counts_several_times_is_shown_once(tmp_path: Path):
+    rows = "".join(f"{ACTORS[i % 4]},{ACTORS[(i + 1) % 4]},{day},3\n" for i, day in enumerate(DAYS))
+    (tmp_path / "f.csv").write_text(f"from,to,on,goals\n{rows}")
+    with pytest.raises(ProposalError) as error:
+        import_dataset(tmp_path / "f.csv", columns={"weight": "goals"})
+    assert len(set(error.value.proposal.facts)) == len(error.value.proposal.facts) == 3
+
+
+def test_a_dataset_folder_is_not_imported_again(tmp_path: Path):
+    titer("data", "import", acled(tmp_path / "acled.csv"), "--out", tmp_path / "data", "--yes", "--bad-rows", "skip")
+    with pytest.raises(DataError, match="is a dataset already; titer data export"):
+        import_dataset(tmp_path / "data")
 
 
 def test_a_file_that_can_be_read_is_imported_without_a_proposal(tmp_path: Path):

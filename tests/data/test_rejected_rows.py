@@ -109,7 +109,7 @@ def test_the_loss_of_many_rows_is_a_warning(tmp_path: Path):
     assert result.stderr.splitlines() == [
         f"skipped 3 invalid rows, written with the reasons to {tmp_path / 'out.rejected.csv'}",
         "  3 of 11 rows (27.3 %): column 'object': empty (first in row 10)",
-        "warning: 27 % of the rows are missing from the dataset",
+        "warning: 27 % of the rows are left out",
     ]
 
 

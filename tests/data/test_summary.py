@@ -63,7 +63,7 @@ def test_info_shows_sizes_dates_and_the_busiest(stored: Path):
     assert lines[0] == "toy: 2018-10-01 to 2018-10-06, time unit: day"
     assert lines[1] == "6 entities, 2 relations, 5 time steps with facts"
     assert ["train", "4", "2", "2018-10-01", "2018-10-02"] in [line.split() for line in lines]
-    assert "2 entities of the test split are unseen in training; 75.00% of its facts have such an entity" in lines
+    assert "unseen in training: 2 entities of the test split, in 75.00% of its facts" in lines
     busiest = lines.index(next(line for line in lines if line.startswith("most frequent entities")))
     assert lines[busiest + 2].split() == ["Ada", "7"]
     assert not any(line.startswith("note:") for line in lines)
@@ -73,8 +73,8 @@ def test_info_notes_splits_with_common_time_steps(tmp_path: Path):
     folder = write_benchmark(tmp_path / "shared", valid="0\t0\t1\t48\n0\t0\t1\t72\n", test="1\t1\t0\t72\n1\t1\t0\t96\n")
     notes = [line for line in info(folder).splitlines() if line.startswith("note:")]
     assert [note.partition(";")[0] for note in notes] == [
-        "note: train and valid share 1 time step(s)",
-        "note: valid and test share 1 time step(s)",
+        "note: train and valid share 1 time step",
+        "note: valid and test share 1 time step",
     ]
 
 

@@ -1,6 +1,7 @@
 """Questions about events through the forecaster: what happens, whether, and when."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,15 @@ def test_new_facts_have_no_usual_rate(forecaster: Forecaster):
 def test_any_three_names_have_a_probability(forecaster: Forecaster):
     found = forecaster.likely("Quanta Labs", "brief", "Aldoria", within=30)
     assert 0 <= found.probability < 0.5
+
+
+def test_a_quantile_after_the_last_step_is_said_to_be_after_it(forecaster: Forecaster):
+    found = forecaster.when(*TALKS)
+    last = found.curve[-1].date
+    late = replace(found, quantiles=(replace(found.quantiles[0], date=None), *found.quantiles[1:]))
+    lines = [line.strip() for line in str(late).splitlines()]
+    assert f"{found.quantiles[0].level:.0%} after {last}" in lines
+    assert f"{found.quantiles[1].level:.0%} by {found.quantiles[1].date}" in lines
 
 
 def test_the_curve_of_when_is_a_distribution(forecaster: Forecaster):

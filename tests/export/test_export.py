@@ -151,7 +151,7 @@ def test_questions_come_from_a_file_and_bad_ones_are_counted(recurrency_run: Pat
     (tmp_path / "q.csv").write_text("subject,relation,object,time\nCaldera,invite,,2023-06-01\nNobody,invite,,\n")
     words = ["--questions", tmp_path / "q.csv", "--out", tmp_path / "out"]
     result = invoke("export", recurrency_run, "--format", "rdf", *words)
-    assert "forecasts for 1 questions" in result.stdout
+    assert "forecasts for 1 question" in result.stdout
     assert "1 of 2 questions could not be answered" in result.stderr
 
 

@@ -77,8 +77,11 @@ def test_invalid_dates_and_names_are_refused(forecaster: Forecaster):
         forecaster.ask("Aldorai", "accuse")
     with pytest.raises(UnknownNameError, match="relation"):
         forecaster.ask("Aldoria", "teleport to")
-    with pytest.raises(TiterError, match="exactly one of subject and object"):
+    with pytest.raises(TiterError, match=r"exactly one of subject and object.*; likely and when say whether and when"):
         forecaster.ask("Aldoria", "accuse", "Brenmark")
+    for names in (("?", "accuse", "?"), ("Aldoria", "?", "Brenmark"), ("Aldoria", "?", None)):
+        with pytest.raises(TiterError, match=r"exactly one of subject and object.*; events lists the most likely"):
+            forecaster.ask(*names)
     with pytest.raises(TiterError, match="top must be at least 1"):
         forecaster.ask("Aldoria", "accuse", top=0)
 

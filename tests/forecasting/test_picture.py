@@ -5,7 +5,8 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from titer.drawing.timeline import LEFT, MAX_LETTERS
+from titer.drawing.text import width_of
+from titer.drawing.timeline import LEFT, NAME_SPACE
 from titer.errors import TiterError
 from titer.forecasting.forecast import Answer, Forecast, PastFact, Reason
 from titer.forecasting.forecaster import Forecaster
@@ -102,11 +103,20 @@ def test_dates_do_not_cover_each_other():
     assert dates == ["day 10"]
 
 
-def test_long_names_are_cut_and_shown_whole_as_a_tooltip():
-    name = "Ministry of Foreign Affairs (United Arab Emirates)"
+@pytest.mark.parametrize(
+    "name", ["Ministry of Foreign Affairs (United Arab Emirates)", "MNDAA: MYANMAR NATIONAL DEMOCRATIC ALLIANCE ARMY"]
+)
+def test_long_names_are_cut_to_the_space_they_have_and_shown_whole_as_a_tooltip(name: str):
     picture = drawn(forecast(Reason((fact("Ada", "visit", name, 3), fact(name, "visit", "Cleo", 4)), 0.5)))
     (text,) = [text for text in picture.findall("text") if text.findtext("title") == name]
-    assert len("".join(text.itertext()).removeprefix(name)) <= MAX_LETTERS
+    shown = "".join(text.itertext()).removeprefix(name)
+    assert shown.endswith("…")
+    assert name.startswith(shown[:-1])
+    assert NAME_SPACE - 15 < width_of(shown, 12) <= NAME_SPACE < LEFT - 26
+
+
+def test_the_picture_says_that_time_is_logarithmic():
+    assert drawn(forecast(TWO_HOPS)).findtext("text[@class='scale']") == "logarithmic time scale"
 
 
 def test_names_are_never_read_as_markup():

@@ -57,6 +57,13 @@ def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
+def test_metrics_are_explained_and_baselines_belong_to_the_row_above(path_mixture_run: Path, tmp_path: Path):
+    write_report(Run(path_mixture_run), tmp_path / "report.html", examples=0)
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "MRR is the mean of 1 / rank" in html
+    assert '<span class="within">recurrency (baseline)</span>' in html
+
+
 def test_a_report_is_one_page_without_external_resources(run: Run, tmp_path: Path):
     write_report(run, tmp_path / "report.html", examples=2)
     html = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -41,6 +41,15 @@ def test_every_request_body_is_shown_with_all_its_keys(openapi: dict[str, Any]):
         assert set(schemas[name]["properties"]) in keys_under(page, f"Request: {name}"), name
 
 
+def test_parameters_in_the_address_are_shown_with_type_and_meaning(openapi: dict[str, Any]):
+    rows = re.findall(r"<tr>(.*?)</tr>", documentation(openapi))
+    cells = [[unescape(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", row)] for row in rows]
+    assert ["sort", "", "probability or lift", "Default: probability."] in cells
+    assert ["start", "required", "string", "One of the starts of /v1/past-forecasts."] in cells
+    assert ["since", "", "integer", "Only facts with greater numbers. Default: 0."] in cells
+    assert not [cell for row in cells for cell in row if cell.startswith("{")]
+
+
 def test_every_type_that_is_mentioned_is_shown(openapi: dict[str, Any]):
     page, schemas = documentation(openapi), openapi["components"]["schemas"]
     for name in {"QuestionIn", "FactIn", "ProblemOut"}:

@@ -49,6 +49,30 @@ def test_several_facts_are_supposed_and_left_out_and_each_is_undone(page: Page, 
     expect(changes).to_have_count(2)
 
 
+def test_all_such_facts_are_left_out_at_once_beside_the_old_probabilities(page: Page, service: Service):
+    page.goto(f"{service.url}/question?{TALKS}&answer=Drovia")
+    row = page.locator("#answers").get_by_role("button", name=re.compile("Drovia"))
+    before = re.findall(r"[\d.]+%", row.inner_text())
+    assert len(before) == 1
+    page.locator("#reasons").get_by_role(
+        "button", name=re.compile("^Leave out all: Aldoria held talks with Drovia")
+    ).click()
+    expect(page.locator("#changes li")).to_contain_text("Without: Aldoria hold talks with Drovia, all such facts")
+    first = page.locator("#answers button").first
+    expect(first).to_contain_text(re.compile(r"was [\d.]+%"))
+    fact = {"subject": "Aldoria", "relation": "hold talks with", "object": "Drovia"}
+    with service.client() as client:
+        asked = {"subject": "Aldoria", "relation": "hold talks with", "without": [fact]}
+        moves = client.post("/v1/what-if", json=asked).json()["moves"]
+        assert client.post("/v1/when", json={**fact, "without": [fact]}).json()["event"]["last"] is None
+    expect(first).to_contain_text(moves[0]["entity"])
+    old = moves[0]["probability_before"]
+    expect(first).to_contain_text(f"was {100 * old:.1f}%" if old >= 0.0005 else "was <0.1%")
+    page.get_by_role("button", name=re.compile("^Put it back")).click()
+    expect(page.locator("#changes li")).to_have_count(0)
+    expect(row).to_contain_text(before[0])
+
+
 def test_when_is_forecast_again_without_a_fact_as_the_service_does(page: Page, service: Service):
     event = {"subject": "Aldoria", "relation": "hold talks with", "object": "Drovia"}
     page.goto(f"{service.url}/question?{TALKS}&object=Drovia")

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from titer.data.dataset import Dataset
 from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.question import Question
 from titer.service.app import create_app
 from titer.service.settings import Settings
 
@@ -80,6 +81,16 @@ class TestQuestions:
         assert found["without"][0]["sentence"] == best["sentence"]
         again = client.post("/v1/explain", json={**TALKS, "answer": "Drovia", "without": [fact]}).json()
         assert again["reasons"][0]["facts"][0] != best
+
+    def test_what_if_leaves_out_all_such_facts_if_no_time_is_given(self, client: TestClient, shared: Forecaster):
+        names = {"subject": "Aldoria", "relation": "hold talks with", "object": "Drovia"}
+        found = client.post("/v1/what-if", json={**TALKS, "without": [names]}).json()
+        assert found["without"][0]["sentence"].startswith("all ")
+        fact = names["subject"], names["relation"], names["object"]
+        expected = shared.what_if(Question(**TALKS), without=[fact])
+        assert [move["entity"] for move in found["moves"]] == [move.entity for move in expected.moves]
+        missing = client.post("/v1/what-if", json={**TALKS, "with": [names]})
+        assert error(missing)["details"] == ["body.with.0.time: Field required"]
 
     @pytest.mark.parametrize(
         ("body", "detail"),

@@ -24,6 +24,12 @@ def listed(run: Path) -> list[int]:
     return [fact["sequence"] for fact in json.loads(titer("facts", "list", run, "--json"))["latest"]]
 
 
+def test_info_about_a_run_says_that_added_facts_are_not_counted(run: Path, recurrency_run: Path):
+    note = f"facts that were added to {run} are not counted: titer facts list {run}"
+    assert note in invoke("data", "info", run).stderr
+    assert "added" not in invoke("data", "info", recurrency_run).stderr
+
+
 def test_undo_takes_back_the_last_file(run: Path):
     assert "1 fact removed, 2 left" in titer("facts", "undo", run)
     assert listed(run) == [1, 2]
@@ -69,4 +75,4 @@ def test_a_far_future_needs_an_option_and_intervals_are_bounded(run: Path, tmp_p
     titer("facts", "undo", run)
     header = "subject,relation,object,start,end\n"
     (tmp_path / "long.csv").write_text(header + "Aldoria,accuse,Drovia,2023-07-05,2023-07-09\n")
-    assert "1 rows became 5 facts" in titer("facts", "add", run, tmp_path / "long.csv")
+    assert "1 row became 5 facts" in titer("facts", "add", run, tmp_path / "long.csv")

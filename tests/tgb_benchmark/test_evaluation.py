@@ -17,7 +17,8 @@ from titer.data.tgb.reader import read_tgb, tgb_sizes
 from titer.data.tgb.time import steps_of
 from titer.errors import DataError, TiterError
 from titer.evaluation.evaluate import evaluate
-from titer.evaluation.tgb import TgbCandidates, evaluate_tgb
+from titer.evaluation.tgb import evaluate_tgb
+from titer.evaluation.tgb_candidates import TgbCandidates
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgb_benchmark.generated import dump_candidates
-from titer.data.tgb.pickles import CandidateArrays, read_candidate_file
+from titer.data.tgb.pickled import CandidateArrays
+from titer.data.tgb.pickles import read_candidate_file
 from titer.errors import DataError
 
 SYSTEM: Any = vars(os)["system"]

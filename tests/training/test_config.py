@@ -38,6 +38,7 @@ def test_a_configuration_is_equal_after_writing_and_reading():
         ("training.device=1", "training.device must be a string"),
         ("model.preset=paper", "unknown preset 'paper'; choose from none"),
         ("model.colour=red", "unknown setting 'model.colour'"),
+        ("training.foo=2", "unknown setting 'training.foo'; choose from epochs, "),
         ("trainig.epochs=1", "did you mean 'training'"),
         ("epochs=1", "overrides have the form TABLE.KEY=VALUE"),
         ("training.epochs", "overrides have the form TABLE.KEY=VALUE"),

@@ -9,9 +9,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from titer.cli.batch_options import Engine, PartitionFormat
+from titer.cli.batch_options import BatchOptions, Engine
 from titer.cli.interruption import INTERRUPTED, note_state
 from titer.cli.screen import note, say
+from titer.counted import counted
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
@@ -24,32 +25,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BatchRequest:
+class QuestionBatch:
     """A file of questions, and the options of the command that answers it."""
 
     run: Path
-    file: str
-    out: str | None
-    store: str | None
-    device: str
-    overwrite: bool
-    raw_csv: bool
-    json: bool
-    engine: Engine = Engine.local
-    address: str | None = None
-    workers: int | None = None
-    gpus_per_worker: float = 0.0
-    partition_size: int = 8192
-    format: PartitionFormat = PartitionFormat.parquet
-    threads: int | None = None
-    options: "TableOptions | None" = None
+    options: BatchOptions
+
+    @property
+    def questions(self) -> str:
+        """Where the questions are."""
+        assert self.options.file is not None
+        return self.options.file
 
     @property
     def has_folder(self) -> bool:
         """Whether the answers are written into a folder."""
-        if self.out is None:
-            return False
-        return self.out.endswith("/") or "://" in self.out or not Path(self.out).suffix or Path(self.out).is_dir()
+        out = self.options.out
+        return out is not None and (out.endswith("/") or "://" in out or not Path(out).suffix or Path(out).is_dir())
 
     def answer(self, task: "Task") -> None:
         """Answer the questions."""
@@ -59,25 +51,26 @@ class BatchRequest:
         if self.has_folder:
             _answer_into_folder(self, task)
             return
-        if self.engine is Engine.ray:
+        options = self.options
+        if options.engine is Engine.ray:
             raise TiterError("--engine ray writes a folder: pass --out FOLDER/")
         # Errors in the files are reported before the model is loaded.
-        if self.out is not None:
-            check_can_write(Path(self.out), overwrite=self.overwrite)
-        with QuestionLocation(self.file).located() as found:
-            inputs = QuestionInputs.open(found, _mapping(self.run), self.options)
+        if options.out is not None:
+            check_can_write(Path(options.out), overwrite=options.overwrite)
+        with QuestionLocation(self.questions).located() as found:
+            inputs = QuestionInputs.open(found, _mapping(self.run), options.table)
             forecaster = self.load(task)
-            if self.out is None:
-                _answer_on_screen(self, task, forecaster, inputs)
+            if options.out is None:
+                _answer_on_screen(options, task, forecaster, inputs)
             else:
-                _answer_into_file(self, task, forecaster, inputs, Path(self.out))
+                _answer_into_file(options, task, forecaster, inputs, Path(options.out))
 
     def load(self, task: "Task") -> "Forecaster":
         """Load the run, with its event model if the task needs it."""
         from titer.forecasting.forecaster import Forecaster
 
         note_state(self.run)
-        forecaster = Forecaster.load(self.run, self.device, self.store)
+        forecaster = Forecaster.load(self.run, self.options.device, self.options.store)
         if task.needs_events:
             prepare_events(forecaster)
         else:
@@ -109,7 +102,7 @@ def _mapping(run: Path) -> "TableOptions | None":
     return read_mapping(run / DATASET)
 
 
-def _answer_on_screen(batch: BatchRequest, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs") -> None:
+def _answer_on_screen(options: BatchOptions, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs") -> None:
     from titer.forecasting.forecast import Unanswered
     from titer.forecasting.question_files import questions_of
     from titer.progress import track
@@ -117,14 +110,14 @@ def _answer_on_screen(batch: BatchRequest, task: "Task", forecaster: "Forecaster
     questions = (question for table in inputs.tables() for question in questions_of(table))
     total = unanswered = 0
     for result in track(task.results(forecaster, questions), "answering", inputs.count()):
-        say(json_text.dumps(result.to_dict(), ensure_ascii=False) if batch.json else f"{result}\n")
+        say(json_text.dumps(result.to_dict(), ensure_ascii=False) if options.json else f"{result}\n")
         total += 1
         unanswered += isinstance(result, Unanswered)
     _note_unanswered(unanswered, total, "see above")
 
 
 def _answer_into_file(
-    batch: BatchRequest, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs", out: Path
+    options: BatchOptions, task: "Task", forecaster: "Forecaster", inputs: "QuestionInputs", out: Path
 ) -> None:
     from titer.forecasting.answer_files import write_batches
     from titer.forecasting.jobs.answering import answer_schema, answer_table
@@ -143,12 +136,12 @@ def _answer_into_file(
 
     schema = answer_schema(task, inputs.schema)
     with closing(progress):
-        write_batches(answers(), schema, out, overwrite=batch.overwrite, raw_csv=batch.raw_csv)
-    note(f"{out}: answers to {total:,} questions")
+        write_batches(answers(), schema, out, overwrite=options.overwrite, raw_csv=options.raw_csv)
+    note(f"{out}: answers to {counted(total, 'question')}")
     _note_unanswered(unanswered, total, 'see the column "error"')
 
 
-def _answer_into_folder(batch: BatchRequest, task: "Task") -> None:
+def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
     from titer.files import locked
     from titer.forecasting.jobs.begin import open_job
     from titer.forecasting.jobs.folder import JobFolder
@@ -156,8 +149,9 @@ def _answer_into_folder(batch: BatchRequest, task: "Task") -> None:
     from titer.runs.run import Run
     from titer.training.layout import EVENTS
 
-    assert batch.out is not None
-    folder = JobFolder(batch.out)
+    options = batch.options
+    assert options.out is not None
+    folder = JobFolder(options.out)
     with locked(folder.path / ".lock", folder.path) if folder.path is not None else _unlocked():
         run = Run(batch.run)
         if task.needs_events and not (run.path / EVENTS).is_file():
@@ -166,29 +160,30 @@ def _answer_into_folder(batch: BatchRequest, task: "Task") -> None:
             folder,
             task,
             run,
-            batch.file,
-            options=batch.options,
-            store=batch.store,
-            format=str(batch.format),
-            raw_csv=batch.raw_csv,
-            partition_size=batch.partition_size,
-            overwrite=batch.overwrite,
+            batch.questions,
+            options=options.table,
+            store=options.store,
+            format=str(options.format),
+            raw_csv=options.raw_csv,
+            partition_size=options.partition_size,
+            overwrite=options.overwrite,
         )
         missing, total = len(job.missing()), len(job.sizes)
         if missing < total:
-            note(f"{folder}: {total - missing:,} of {total:,} partitions are answered already")
+            note(f"{folder}: {total - missing:,} of {counted(total, 'partition')} answered already")
         questions = unanswered = 0
         with _continued_later(job):
             for result in track(_results(batch, job, run), "answering partitions", missing) if missing else ():
                 questions += result.num_questions
                 unanswered += result.num_unanswered
         job.finish()
-    note(f"{folder}: answers to {job.num_questions:,} questions in {total:,} files")
+    note(f"{folder}: answers to {counted(job.num_questions, 'question')} in {counted(total, 'file')}")
     _note_unanswered(unanswered, questions, 'see the column "error"')
 
 
-def _results(batch: BatchRequest, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
-    if batch.engine is Engine.local:
+def _results(batch: QuestionBatch, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
+    options = batch.options
+    if options.engine is Engine.local:
         from titer.forecasting.jobs.job import run_locally
 
         return run_locally(job, batch.load(job.task))
@@ -199,8 +194,8 @@ def _results(batch: BatchRequest, job: "Job", run: "Run") -> "Iterator[Partition
 
         raise missing("--engine ray", "ray") from error
     note_state(batch.run)
-    cluster = Cluster(batch.address, batch.workers, batch.gpus_per_worker, batch.threads or 1)
-    return run_on_ray(job, run, job.settings["run"], batch.device, batch.store, cluster)
+    cluster = Cluster(options.address, options.workers, options.gpus_per_worker, options.threads or 1)
+    return run_on_ray(job, run, job.settings["run"], options.device, options.store, cluster)
 
 
 @contextmanager
@@ -216,10 +211,11 @@ def _continued_later(job: "Job") -> Generator[None]:
         yield
     except KeyboardInterrupt:
         done = len(job.sizes) - len(job.missing())
-        note(f"\ninterrupted after {done:,} of {len(job.sizes):,} partitions; to continue, run the same command again")
+        total = counted(len(job.sizes), "partition")
+        note(f"\ninterrupted after {done:,} of {total}; to continue, run the same command again")
         sys.exit(INTERRUPTED)
 
 
 def _note_unanswered(unanswered: int, questions: int, where: str) -> None:
     if unanswered:
-        note(f"{unanswered:,} of {questions:,} questions could not be answered: {where}")
+        note(f"{unanswered:,} of {counted(questions, 'question')} could not be answered: {where}")

@@ -1,9 +1,32 @@
 """The options of commands that answer files of questions."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Annotated
+from functools import wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from titer.cli.options import (
+    ColumnOption,
+    ConstantOption,
+    DateFormatOption,
+    DelimiterOption,
+    DeviceOption,
+    EncodingOption,
+    JsonOption,
+    NamesOption,
+    OverwriteOption,
+    RawCsvOption,
+    StoreOption,
+    ThreadsOption,
+    table_options,
+)
+
+if TYPE_CHECKING:
+    from titer.data.readers.options import TableOptions
 
 
 class Engine(StrEnum):
@@ -57,3 +80,63 @@ PartitionSizeOption = Annotated[
     int, typer.Option("--partition-size", min=1, help="Questions for each file of a folder.")
 ]
 FormatOption = Annotated[PartitionFormat, typer.Option("--format", help="Format of the files in a folder of answers.")]
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """The options of every command that answers a question or a file of them; a subclass may have more."""
+
+    file: QuestionsOption = None
+    out: AnswersOption = None
+    column: ColumnOption = None
+    constant: ConstantOption = None
+    names: NamesOption = None
+    delimiter: DelimiterOption = None
+    encoding: EncodingOption = None
+    date_format: DateFormatOption = None
+    engine: EngineOption = Engine.local
+    address: AddressOption = None
+    workers: RayWorkersOption = None
+    gpus_per_worker: GpusOption = 0.0
+    partition_size: PartitionSizeOption = 8192
+    format: FormatOption = PartitionFormat.parquet
+    overwrite: OverwriteOption = False
+    raw_csv: RawCsvOption = False
+    store: StoreOption = None
+    device: DeviceOption = "auto"
+    threads: ThreadsOption = None
+    json: JsonOption = False
+
+    @property
+    def table(self) -> "TableOptions":
+        """How the file of questions is written."""
+        form = (self.column, self.names, self.delimiter)
+        return table_options(*form, constant=self.constant, encoding=self.encoding, date_format=self.date_format)
+
+
+def with_options(kind: type[BatchOptions]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the options of a dataclass; they reach it as ``options``.
+
+    Args:
+        kind: The dataclass. The options of a subclass come before those of all commands.
+    """
+    common = {field.name for field in fields(BatchOptions)}
+    shared = [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in sorted(fields(kind), key=lambda field: field.name in common)
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [parameter for name, parameter in signature(command).parameters.items() if name != "options"]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            options = kind(**{parameter.name: given.pop(parameter.name) for parameter in shared})
+            command(**given, options=options)
+
+        every = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own] + shared
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+        run.__dict__["__signature__"] = signature(command).replace(parameters=every)
+        return run
+
+    return decorate

@@ -10,7 +10,8 @@ import typer
 from titer.cli.import_data import EXAMPLES as IMPORT_EXAMPLES
 from titer.cli.import_data import import_data
 from titer.cli.options import JsonOption, OverwriteOption, examples
-from titer.cli.screen import say, say_json, say_table, spark
+from titer.cli.screen import note, say, say_json, say_table, spark
+from titer.counted import counted
 from titer.errors import DataError
 from titer.suggestions import hint
 
@@ -109,12 +110,16 @@ def info(
     """Show the content of a dataset: sizes, dates, most frequent names, unseen entities."""
     from titer.data.load import load_dataset
     from titer.data.summary import Summary
+    from titer.store.inspection import holds_facts
+    from titer.training.layout import STORE
 
     summary = Summary.of(load_dataset(path))
     if json:
         say_json(summary.to_dict())
-    else:
-        _show(summary)
+        return
+    _show(summary)
+    if holds_facts(Path(path) / STORE):
+        note(f"facts that were added to {path} are not counted: titer facts list {path}")
 
 
 @app.command(
@@ -147,15 +152,14 @@ def export(
     splits = split or [name for name, facts in dataset.splits.items() if len(facts)]
     table = (question_table if questions else fact_table)(dataset, splits)
     write_table(table, out, overwrite=overwrite)
-    say(f"{out}: {len(table):,} {'questions' if questions else 'facts'} of {dataset.name}")
+    say(f"{out}: {counted(len(table), 'question' if questions else 'fact')} of {dataset.name}")
 
 
 def _show(summary: "Summary") -> None:
     dataset: Dataset = summary.dataset
     numbers = summary.to_dict()
     say(f"{dataset.name}: {numbers['first']} to {numbers['last']}, time unit: {dataset.axis.unit}")
-    say(f"{dataset.vocabulary.num_entities:,} entities, {dataset.vocabulary.num_relations:,} relations, "
-        f"{len(summary.steps):,} time steps with facts")  # fmt: skip
+    say(f"{dataset.vocabulary.sizes}, {counted(len(summary.steps), 'time step')} with facts")
     if dataset.mapping is not None and (words := dataset.mapping.words()):
         say(f"imported with {shlex.join(words)}")
     say()
@@ -174,11 +178,11 @@ def _show(summary: "Summary") -> None:
     )
     for pair, count in summary.shared_steps.items():
         if count:
-            say(f"note: {pair.replace('+', ' and ')} share {count} time step(s); the splits overlap in time")
+            say(f"note: {pair.replace('+', ' and ')} share {counted(count, 'time step')}; the splits overlap in time")
     say()
     unseen = summary.unseen
-    say(f"{unseen.entities:,} entities of the test split are unseen in training; "
-        f"{unseen.share:.2%} of its facts have such an entity")  # fmt: skip
+    entities = counted(unseen.entities, "entity", "entities")
+    say(f"unseen in training: {entities} of the test split, in {unseen.share:.2%} of its facts")
     for title, rows in (
         ("entities", summary.busiest_entities(8)),
         ("relations", summary.busiest_relations(8)),
@@ -199,7 +203,7 @@ def _show_chart(summary: "Summary") -> None:
     bins = -(-(last - first + 1) // steps_per_bar)
     counts = np.bincount((summary.steps - first) // steps_per_bar, weights=summary.facts_per_step, minlength=bins)
     each = summary.dataset.axis.duration(steps_per_bar)
-    say(f"facts over time (one bar is {each}, the highest is {int(counts.max()):,} facts)")
+    say(f"facts over time (one bar is {each}, the highest is {counted(int(counts.max()), 'fact')})")
     say(spark(counts.tolist()))
     labels = [summary.dataset.axis.label(step) for step in (first, last)]
     say(f"{labels[0]} " + labels[1].rjust(bins - len(labels[0]) - 1))

@@ -10,7 +10,7 @@ from titer.parallel.environment import is_first
 
 def evaluate_tgb_runs(path: Path, folder: Path | None, device: str, batch_size: int | None, *, json: bool) -> None:
     """Evaluate a run, or each run in a folder, as TGB does, and print what a submission needs."""
-    from titer.evaluation.tgb import TgbCandidates
+    from titer.evaluation.tgb_candidates import TgbCandidates
     from titer.parallel.processes import joined
     from titer.runs.tgb import candidate_files, evaluate_run, runs_of, submission
     from titer.training.device import choose_device

@@ -9,6 +9,7 @@ from titer.cli.batch import prepare_events
 from titer.cli.event_questions import EventOptions, WithinOption, answer, with_event_options
 from titer.cli.options import RunArgument
 from titer.cli.screen import say, say_json, say_table
+from titer.counted import counted
 
 if TYPE_CHECKING:
     from titer.events.metrics import EventMetrics
@@ -71,7 +72,10 @@ def evaluate_events(run: Path, split: str, horizon: int, device: str, *, json: b
         say_json(recorded)
         return
     say(f"events of {opened.dataset.name}, {split} split, with {found.model}")
-    for title, rows in ((f"{horizon} step(s) ahead", found.at_step), (f"windows of {horizon} steps", found.in_window)):
+    for title, rows in (
+        (f"{counted(horizon, 'step')} ahead", found.at_step),
+        (f"windows of {horizon} steps", found.in_window),
+    ):
         if rows:
             say(f"\n{title}: {next(iter(rows.values())).events:,} events")
             say_table(HEADER, [[name, *_cells(metrics)] for name, metrics in rows.items()])

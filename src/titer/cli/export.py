@@ -8,6 +8,7 @@ import typer
 from titer.cli.interruption import note_state
 from titer.cli.options import DeviceOption, OverwriteOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import note, say
+from titer.counted import counted
 from titer.errors import TiterError
 
 EXAMPLES = (
@@ -69,7 +70,8 @@ def export(
     )
     command = write_export(content, format, out, overwrite=overwrite)
     unanswered = sum(isinstance(result, Unanswered) for result in content.forecasts)
-    say(f"{out}: {content.facts.num_rows:,} facts, forecasts for {len(content.forecasts) - unanswered:,} questions")
+    answered = len(content.forecasts) - unanswered
+    say(f"{out}: {counted(content.facts.num_rows, 'fact')}, forecasts for {counted(answered, 'question')}")
     say(f"to import the facts again, in {out}: {command}")
     if unanswered:
-        note(f"{unanswered:,} of {len(content.forecasts):,} questions could not be answered")
+        note(f"{unanswered:,} of {counted(len(content.forecasts), 'question')} could not be answered")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from titer.cli.import_data import report_rejections
+from titer.cli.import_data import report_rejections, report_skipped
 from titer.cli.options import (
     BadRows,
     BadRowsOption,
@@ -24,6 +24,7 @@ from titer.cli.options import (
     table_options,
 )
 from titer.cli.screen import note, say, say_json, say_table
+from titer.counted import counted
 from titer.errors import RunError, TiterError
 from titer.training.layout import CONFIG, DATASET, STORE
 
@@ -125,7 +126,7 @@ def list_facts(
     if json:
         say_json({"facts": total, "latest": rows})
         return
-    say(f"{run}: {total:,} added {'fact' if total == 1 else 'facts'}")
+    say(f"{run}: {counted(total, 'added fact')}")
     if rows:
         _show_rows(rows)
 
@@ -180,7 +181,7 @@ def export(
 
     with _existing(run, store) as facts:
         count = export_facts(facts, file, raw_csv=raw_csv)
-    say(f"{file}: {count:,} {'fact' if count == 1 else 'facts'}")
+    say(f"{file}: {counted(count, 'fact')}")
 
 
 def _numbers(words: list[str]) -> set[int]:
@@ -201,7 +202,7 @@ def _report(removed: "Removed", run: Path, dataset: "Dataset", *, json: bool) ->
     if json:
         say_json({"removed": len(rows), "facts": removed.num_left, "removed_facts": rows})
         return
-    say(f"{run}: {len(rows):,} {'fact' if len(rows) == 1 else 'facts'} removed, {removed.num_left:,} left")
+    say(f"{run}: {counted(len(rows), 'fact')} removed, {removed.num_left:,} left")
     _show_rows(rows[:ROWS_SHOWN])
 
 
@@ -259,14 +260,12 @@ def _as_dict(result: "AddedFile") -> dict[str, Any]:
 
 def _show(result: "AddedFile", run: Path) -> None:
     added = result.added
-    for count, what in ((result.num_blank, "blank rows"), (result.num_outside, "rows outside the given dates")):
-        if count:
-            note(f"skipped {count:,} {what}")
+    report_skipped(result.num_blank, result.num_outside)
     report_rejections(result.rejections, result.rejected_file)
-    what = "fact" if added.added == 1 else "facts"
-    say(f"{run}: {added.added:,} {what} added" + (f", {added.known:,} already known" * bool(added.known)))
+    say(f"{run}: {counted(added.added, 'fact')} added" + (f", {added.known:,} already known" * bool(added.known)))
     if result.num_facts > result.num_rows:
-        say(f"{result.num_rows:,} rows became {result.num_facts:,} facts, one for each time step that they last")
+        rows, facts = counted(result.num_rows, "row"), counted(result.num_facts, "fact")
+        say(f"{rows} became {facts}, one for each time step that they last")
     if result.num_far_ends:
         note(f"{result.num_far_ends:,} ends are far in the future and count as open")
     if added.backfilled:

@@ -4,36 +4,10 @@ from typing import Annotated
 
 import typer
 
-from titer.cli.batch import BatchRequest, note_no_evidence
-from titer.cli.batch_options import (
-    AddressOption,
-    AnswersOption,
-    Engine,
-    EngineOption,
-    FormatOption,
-    GpusOption,
-    PartitionFormat,
-    PartitionSizeOption,
-    QuestionsOption,
-    RayWorkersOption,
-)
+from titer.cli.batch import QuestionBatch, note_no_evidence
+from titer.cli.batch_options import BatchOptions, with_options
 from titer.cli.interruption import note_state
-from titer.cli.options import (
-    ColumnOption,
-    ConstantOption,
-    DateFormatOption,
-    DelimiterOption,
-    DeviceOption,
-    EncodingOption,
-    JsonOption,
-    NamesOption,
-    OverwriteOption,
-    RawCsvOption,
-    RunArgument,
-    StoreOption,
-    ThreadsOption,
-    table_options,
-)
+from titer.cli.options import RunArgument
 from titer.cli.screen import say, say_json
 from titer.errors import TiterError
 
@@ -49,8 +23,10 @@ EXAMPLES = (
 )
 
 
+@with_options(BatchOptions)
 def forecast(
     run: RunArgument,
+    options: BatchOptions,
     subject: Annotated[
         str | None,
         typer.Argument(metavar="[SUBJECT]", help="Name of the subject, or ? to ask for the subject of OBJECT."),
@@ -83,26 +59,6 @@ def forecast(
         list[str] | None,
         typer.Option("--with", metavar="FACT", help="Add a fact to the history; new entities are allowed. Repeatable."),
     ] = None,
-    file: QuestionsOption = None,
-    out: AnswersOption = None,
-    column: ColumnOption = None,
-    constant: ConstantOption = None,
-    names: NamesOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    date_format: DateFormatOption = None,
-    engine: EngineOption = Engine.local,
-    address: AddressOption = None,
-    workers: RayWorkersOption = None,
-    gpus_per_worker: GpusOption = 0.0,
-    partition_size: PartitionSizeOption = 8192,
-    format: FormatOption = PartitionFormat.parquet,
-    overwrite: OverwriteOption = False,
-    raw_csv: RawCsvOption = False,
-    store: StoreOption = None,
-    device: DeviceOption = "auto",
-    threads: ThreadsOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Answer a question: SUBJECT RELATION ? or ? RELATION OBJECT.
 
@@ -119,23 +75,18 @@ def forecast(
     from titer.forecasting.question import Question
 
     explained = reasons if explain else 0
-    if file is not None:
+    if options.file is not None:
         if subject is not None or at is not None or without or with_:
             raise TiterError("--file cannot be combined with SUBJECT, --at, --without or --with")
-        options = table_options(column, names, delimiter, constant=constant, encoding=encoding, date_format=date_format)
-        batch = BatchRequest(
-            run, file, out, store, device, overwrite, raw_csv, json, engine, address, workers, gpus_per_worker,
-            partition_size, format, threads, options,
-        )  # fmt: skip
-        batch.answer(AnswerTask(top, explained))
+        QuestionBatch(run, options).answer(AnswerTask(top, explained))
         return
     if subject is None or relation is None:
         raise TiterError("give SUBJECT RELATION, or ? RELATION OBJECT, or --file QUESTIONS")
-    if out is not None:
+    if options.out is not None:
         raise TiterError("--out needs --file; use --json for the answers to one question")
     question = Question(subject, relation, object, at)
     note_state(run)
-    forecaster = Forecaster.load(run, device, store)
+    forecaster = Forecaster.load(run, options.device, options.store)
     note_no_evidence(forecaster, explained)
     found = (
         forecaster.what_if(question, without=without or (), with_=with_ or (), top=top, explain=explained)
@@ -144,7 +95,7 @@ def forecast(
             question.subject, question.relation, question.object, at=question.at, top=top, explain=explained
         )
     )
-    if json:
+    if options.json:
         say_json(found.to_dict())
     else:
         say(str(found))

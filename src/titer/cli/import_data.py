@@ -25,6 +25,7 @@ from titer.cli.options import (
     table_options,
 )
 from titer.cli.screen import note, say
+from titer.counted import counted
 from titer.errors import DataError
 
 if TYPE_CHECKING:
@@ -112,6 +113,14 @@ def import_data(
         list[str] | None,
         typer.Option("--attribute", metavar="COLUMN", help="Column to keep and show with the evidence. Repeatable."),
     ] = None,
+    phrase: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RELATION=PHRASE",
+            help="How evidence is worded: 'Riot=rioted against', or 'Hire=hired {} as a clerk', with {} for the "
+            "object. Repeatable.",
+        ),
+    ] = None,
     missing: MissingOption = None,
     merge_names: MergeNamesOption = False,
     split: Annotated[
@@ -174,6 +183,7 @@ def import_data(
         constant=constant,
         format=str(format) if format else None,
         missing=missing,
+        phrase=phrase,
         encoding=encoding,
         unit=TimeUnit(unit) if unit else None,
         date_format=date_format,
@@ -219,32 +229,38 @@ def _confirm(error: "ProposalError", command: str) -> None:
 
 def _report(imported: "Imported") -> None:
     """Say which rows are not in the dataset, and what may be wrong with it."""
-    for count, what in ((imported.num_blank, "blank rows"), (imported.num_outside, "rows outside the given dates")):
-        if count:
-            note(f"skipped {count:,} {what}")
+    report_skipped(imported.num_blank, imported.num_outside)
     report_rejections(imported.rejections, imported.rejected_file)
     report_merged(imported.merged)
     for warning in imported.warnings:
         note(f"warning: {warning}")
 
 
+def report_skipped(num_blank: int, num_outside: int) -> None:
+    """Say how many rows had no fact to read."""
+    if num_blank:
+        note(f"skipped {counted(num_blank, 'blank row')}")
+    if num_outside:
+        note(f"skipped {counted(num_outside, 'row')} outside the given dates")
+
+
 def report_rejections(rejections: "Rejections", file: Path | None) -> None:
     """Say how many rows were rejected and why, and warn if they are many."""
     if file is None:
         return
-    note(f"skipped {len(rejections):,} invalid rows, written with the reasons to {file}")
+    note(f"skipped {counted(len(rejections), 'invalid row')}, written with the reasons to {file}")
     for line in rejections.summary():
         note(line)
     if len(rejections) > MUCH * rejections.num_rows:
         share = len(rejections) / max(rejections.num_rows, 1)
-        note(f"warning: {share:.0%} of the rows are missing from the dataset".replace("%", " %"))
+        note(f"warning: {share:.0%} of the rows are left out".replace("%", " %"))
 
 
 def report_merged(merged: "list[MergedName]") -> None:
     """Say which names were joined."""
     if merged:
         shown = "; ".join(map(str, merged[:NAMES_SHOWN])) + "; …" * (len(merged) > NAMES_SHOWN)
-        note(f"merged the spellings of {len(merged):,} {'name' if len(merged) == 1 else 'names'}: {shown}")
+        note(f"merged the spellings of {counted(len(merged), 'name')}: {shown}")
 
 
 def _fractions(shares: str) -> tuple[float, float, float]:

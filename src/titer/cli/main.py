@@ -66,6 +66,10 @@ for command, function, lines in (
     ("reproduce", reproduce.reproduce, ("titer reproduce path_mixture/small-world",)),
 ):
     app.command(command, epilog=examples(*lines))(function)
+for group in (app, data.app, facts.app):
+    for registered in group.registered_commands:
+        # The whole first sentence: what is derived from the help text is cut to one line.
+        registered.short_help = (registered.callback.__doc__ or "").strip().partition("\n")[0]
 
 
 def _print_version(requested: bool) -> None:

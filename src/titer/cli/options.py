@@ -124,6 +124,7 @@ def table_options(
     *,
     constant: list[str] | None = None,
     missing: str | None = None,
+    phrase: list[str] | None = None,
     **others: Any,
 ) -> "TableOptions":
     """Return the options of the table reader for the given command-line options."""
@@ -135,6 +136,7 @@ def table_options(
         names=_words(names) if names else None,
         delimiter=delimiter.replace("\\t", "\t") if delimiter else None,
         missing=_words(missing) if missing else [],
+        phrases=_pairs("--phrase", "RELATION=PHRASE, such as acquire=acquired", phrase),
         **others,
     )
 

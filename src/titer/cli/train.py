@@ -10,6 +10,7 @@ import typer
 from titer.cli.interruption import continued_by
 from titer.cli.options import OverwriteOption, ThreadsOption, WorkersOption
 from titer.cli.screen import note, say
+from titer.counted import counted
 from titer.errors import ConfigError, TiterError
 from titer.parallel.environment import is_first, num_processes
 from titer.parallel.launch import launch
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from titer.trackers.base import Tracker
     from titer.training.config import Config
 
+MANY_UNSEEN = 0.5
+"""Share of validation facts with an unseen entity that is worth a warning."""
 EXAMPLES = (
     "titer train small-world --out runs/first",
     "titer train data/events --model titer --out runs/titer --epochs 6",
@@ -204,11 +207,17 @@ def _started(out: Path) -> "Run | None":
 
 
 def _train(data: "Dataset", settings: "Config", out: Path, options: _Options, *, baseline: bool) -> "Run":
+    from titer.data.summary import unseen_share
     from titer.runs.horizons import measure_horizons
     from titer.runs.train import train as train_model
 
     if is_first():
-        note(f"training {settings.model_name} on {data.name} ({len(data.train):,} facts)")
+        note(f"training {settings.model_name} on {data.name} ({counted(len(data.train), 'fact')})")
+        if (share := unseen_share(data, "valid")) > MANY_UNSEEN:
+            note(
+                f"warning: {share:.0%} of the validation facts have an entity that no training fact has; models learn "
+                "little about them. Facts about what occurs again, such as countries or kinds, can be forecast better"
+            )
     with continued_by(out, options.command(out)):
         run = train_model(
             data,

@@ -13,7 +13,7 @@ NUM_EXAMPLES = 3
 def dataset_html(dataset: Dataset) -> str:
     """Return the name, the sizes of the splits, the time range and a few example facts as HTML."""
     vocabulary, axis = dataset.vocabulary, dataset.axis
-    counts = f"{vocabulary.num_entities:,} entities, {vocabulary.num_relations:,} relations, time unit: {axis.unit}"
+    counts = f"{vocabulary.sizes}, time unit: {axis.unit}"
     page = el(
         "div",
         el("p", el("strong", dataset.name), f": {counts}"),

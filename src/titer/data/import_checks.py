@@ -4,6 +4,7 @@ from datetime import date
 
 import numpy as np
 
+from titer.counted import counted
 from titer.data.detection.dates import guess_dates
 from titer.data.detection.proposal import MISSING_WORDS
 from titer.data.readers.merging import MergedName
@@ -12,6 +13,7 @@ from titer.data.readers.placing import FAR_YEARS
 from titer.data.readers.tables import Table
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.errors import DataError
+from titer.suggestions import hint
 
 MAX_EXPANDED = 1_000_000
 """Number of facts that intervals expand to without a warning."""
@@ -58,7 +60,7 @@ def _check_times(table: Table, options: TableOptions, today: date) -> tuple[list
     outlier = _first_outlier(steps, counts)
     if num_future and "%y" in (options.date_format or "") and options.pivot_year is None:
         errors.append(
-            f"two-digit years reach into the future, to {last} ({num_future:,} facts are after today); "
+            f"two-digit years reach into the future, to {last} ({counted(num_future, 'fact')} after today); "
             f"--pivot-year {today.year} reads them as years up to {today.year}"
         )
     elif outlier is not None:
@@ -71,7 +73,7 @@ def _check_times(table: Table, options: TableOptions, today: date) -> tuple[list
         (errors if steps[place] > now else warnings).append(text)
     elif num_future:
         warnings.append(
-            f"{num_future:,} of {len(table.facts):,} facts are after today, the last in {last}; "
+            f"{num_future:,} of {counted(len(table.facts), 'fact')} are after today, the last in {last}; "
             f"--latest {axis.label(now)} leaves them out"
         )
     if gap := _longest_gap(steps if outlier is None else steps[: outlier[0]]):
@@ -130,7 +132,9 @@ def _check_integers(axis: TimeAxis, steps: np.ndarray, options: TableOptions) ->
 
 
 def _check_names(table: Table, options: TableOptions) -> list[str]:
-    warnings: list[str] = []
+    relations = set(table.vocabulary.relations)
+    unused = [name for name in options.phrases if name not in relations]
+    warnings = [f"no relation {name!r}, so its phrase is not used{hint(name, sorted(relations))}" for name in unused]
     names = {*table.vocabulary.entities, *table.vocabulary.relations}
     if words := [word for word in MISSING_WORDS if word in names]:
         shown = ",".join(words)

@@ -100,6 +100,8 @@ def import_files(
         dataset = read_benchmark(folder, rejections, name)
         rejected = _save(dataset, out, rejections, rejected_file, overwrite=overwrite, keep_list=keep_list)
         return Imported(dataset, rejections.num_blank, 0, rejections, rejected_file=rejected)
+    if stored := next((one for one in files if query is None and is_stored_dataset(Path(one))), None):
+        raise DataError(f"{stored} is a dataset already; titer data export writes its facts to a file")
     with open_inputs(files, query) as inputs:
         rejected_file = _check_targets([file.path for file in inputs], out, rejected_file, overwrite=overwrite)
         limit = None if accept else MAX_EXPANDED

@@ -40,6 +40,7 @@ def import_dataset(
     missing: Sequence[str] = (),
     merge_names: bool = False,
     attributes: Sequence[str] = (),
+    phrases: Mapping[str, str] | None = None,
     split: tuple[float, float, float] = FRACTIONS,
     valid_from: str | None = None,
     test_from: str | None = None,
@@ -82,6 +83,8 @@ def import_dataset(
         missing: Words that mean that there is no value, such as ``["NA", "null"]``.
         merge_names: Join names that differ only in capitalisation and spaces. The most frequent spelling is kept.
         attributes: Further columns to keep; they are shown with the evidence, and no model uses them.
+        phrases: How facts of a relation are written as sentences, such as ``{"riot": "rioted against"}``. The object
+            follows, or replaces ``{}``.
         split: The shares of the training, validation and test splits. A time step is never split.
         valid_from: The first date of the validation split; used with ``test_from``, instead of ``split``.
         test_from: The first date of the test split.
@@ -113,6 +116,7 @@ def import_dataset(
         missing=list(missing),
         merge_names=merge_names,
         attributes=list(attributes),
+        phrases=dict(phrases or {}),
     )
     imported = import_files(
         paths,

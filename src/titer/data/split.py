@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from titer.counted import counted
 from titer.data.facts import Facts
 from titer.errors import DataError
 
@@ -16,7 +17,7 @@ def split_by_fraction(facts: Facts, fractions: tuple[float, float, float]) -> Sp
     steps, counts = np.unique(facts.time, return_counts=True)
     if len(steps) < len(wanted):
         raise DataError(
-            f"{len(steps)} distinct time step(s) cannot be split into {', '.join(wanted)}; "
+            f"{counted(len(steps), 'distinct time step')} cannot be split into {', '.join(wanted)}; "
             "--split 1,0,0 uses all facts for training"
         )
     until = np.concatenate([[0], np.cumsum(counts)]) / len(facts)  # share of facts before each step

@@ -72,12 +72,24 @@ class Summary:
         }
 
 
+def unseen_share(dataset: Dataset, split: str) -> float:
+    """Return the share of a split's facts with an entity that has no fact in the training split.
+
+    Args:
+        dataset: The dataset.
+        split: ``valid`` or ``test``.
+    """
+    unseen = ~dataset.train.mentions(dataset.vocabulary.num_entities)
+    facts = dataset.splits[split]
+    return float((unseen[facts.subject] | unseen[facts.object]).mean()) if len(facts) else 0.0
+
+
 def _unseen(dataset: Dataset) -> Unseen:
     unseen = ~dataset.train.mentions(dataset.vocabulary.num_entities)
     test = dataset.test
     subject, object = unseen[test.subject], unseen[test.object]
     entities = np.union1d(test.subject[subject], test.object[object])
-    share = float((subject | object).mean()) if len(test) else 0.0
+    share = unseen_share(dataset, "test")
     return Unseen(len(entities), int(object.sum()), int(subject.sum()), int((subject & object).sum()), share)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from titer.counted import counted
 from titer.data.time_unit import TimeUnit
 
 
@@ -48,4 +49,4 @@ def in_sentence(words: str, unit: TimeUnit) -> str:
 def duration_words(num_steps: int, unit: TimeUnit) -> str:
     """Return a number of time steps in words, such as "3 days"."""
     name = "step" if unit is TimeUnit.INTEGER else unit.value
-    return f"{num_steps} {name}" if abs(num_steps) == 1 else f"{num_steps} {name}s"
+    return counted(num_steps, name)

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, TypeVar
 
+from titer.counted import counted
+
 Ids = TypeVar("Ids")  # an int, a numpy array or a torch tensor
 
 
@@ -32,6 +34,11 @@ class Vocabulary:
             num_relations: The number of relations.
         """
         return cls((f"entity {i}" for i in range(num_entities)), (f"relation {i}" for i in range(num_relations)))
+
+    @property
+    def sizes(self) -> str:
+        """The numbers of entities and relations in words."""
+        return f"{counted(self.num_entities, 'entity', 'entities')}, {counted(self.num_relations, 'relation')}"
 
     @property
     def num_entities(self) -> int:

@@ -7,8 +7,11 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from titer.drawing.elements import el
+from titer.drawing.text import fitted
 
-WIDTH, LANE, LEFT, RIGHT, TOP, BOTTOM = 900, 50, 226, 56, 34, 34
+WIDTH, LANE, LEFT, RIGHT, TOP, BOTTOM = 900, 50, 236, 56, 34, 34
+NAME_SIZE, NAME_SPACE = 12, LEFT - 26 - 6
+"""The font size of the lanes' names, and the width that they have."""
 BEND = 16
 """How far an arc bends to the left."""
 APART = 11
@@ -182,8 +185,9 @@ def _lanes(layout: _Layout, answer: str) -> list[Element]:
     for name in layout.lanes:
         y = layout.down(name)
         kind = "name answer" if name == answer else "name"
+        shown = fitted(name, NAME_SPACE, NAME_SIZE, bold=name == answer)
         parts.append(el("line", x1=LEFT - 12, x2=layout.now, y1=y, y2=y, class_="lane"))
-        parts.append(el("text", el("title", name), _short(name), x=LEFT - 26, y=y + 4, text_anchor="end", class_=kind))
+        parts.append(el("text", el("title", name), shown, x=LEFT - 26, y=y + 4, text_anchor="end", class_=kind))
     return parts
 
 
@@ -194,6 +198,7 @@ def _axis(layout: _Layout, date: str) -> list[Element]:
         el("line", x1=now, x2=now, y1=TOP - 8, y2=bottom, class_="axis"),
         el("text", date, x=WIDTH - 10, y=TOP - 14, text_anchor="end", class_="asked"),
         el("line", x1=LEFT - 12, x2=now, y1=bottom, y2=bottom, class_="axis"),
+        el("text", "logarithmic time scale", x=10, y=bottom + 18, class_="scale"),
     ]
     dates = {hop.age: hop.date for hop in (arc.hop for arc in layout.arcs)}
     shown: list[float] = []

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import tostring
 import torch
 from torch import Tensor
 
+from titer.counted import counted
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.drawing.charts import reliability
@@ -53,7 +54,7 @@ class EventEvaluation:
     def reliability_plot(self) -> str:
         """Return a reliability diagram of the event model as SVG in an HTML figure."""
         bins = [CalibrationBin(b.forecasts, b.probability, b.frequency) for b in self.at_step[MODEL_ROW].reliability]
-        title = f"Events of {self.dataset.name}, {self.split} split, {self.horizon} step(s) ahead"
+        title = f"Events of {self.dataset.name}, {self.split} split, {counted(self.horizon, 'step')} ahead"
         drawn = reliability(bins, title, ("probability of an event", "share that happened"), ("forecasts", "happened"))
         return tostring(drawn, encoding="unicode", method="html")
 

@@ -101,6 +101,12 @@ class ExportContent:
                 values = (answer.rank, answer.score, answer.probability, answer.reasons)
                 yield Prediction(number, subject, result.relation, object, result.time, asks, *values)
 
+    def entity_names(self) -> list[str]:
+        """Return the names of all entities of facts and predictions, each once."""
+        of_facts = (name for column in ("subject", "object") for name in self.facts[column].unique().to_pylist())
+        of_predictions = (name for p in self.predictions() for name in (p.subject, p.object))
+        return list(dict.fromkeys([*of_facts, *of_predictions]))
+
     def numbers_of_evidence(self) -> dict[tuple[str, str, str, str], int]:
         """Return the number of each fact that is evidence, by subject, relation, object and time."""
         wanted = {key_of(fact) for p in self.predictions() for reason in p.reasons for fact in reason.facts}

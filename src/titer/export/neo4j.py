@@ -20,10 +20,8 @@ def write_neo4j(content: ExportContent, folder: Path) -> str:
     kind = {TimeUnit.DAY: "date", TimeUnit.WEEK: "date", TimeUnit.INTEGER: "long"}.get(
         content.dataset.axis.unit, "string"
     )
-    names = dict.fromkeys(
-        name for column in ("subject", "object") for name in content.facts[column].unique().to_pylist()
-    ) | dict.fromkeys(name for p in content.predictions() for name in (p.subject, p.object))
-    _write(folder / "entities.csv", [f"name:ID({ENTITY})", ":LABEL"], ([name, ENTITY] for name in names))
+    names = ([name, ENTITY] for name in content.entity_names())
+    _write(folder / "entities.csv", [f"name:ID({ENTITY})", ":LABEL"], names)
     _write(
         folder / "facts.csv",
         [START, ":TYPE", END, f"time:{kind}", "split", "fact:long"],

@@ -136,12 +136,9 @@ class _Quads:
 
     def _labels(self) -> Iterator[str]:
         """Yield the names of entities and relations, each once."""
-        facts = self.content.facts
-        names = dict.fromkeys(n for column in ("subject", "object") for n in facts[column].unique().to_pylist())
-        names |= dict.fromkeys(name for p in self.content.predictions() for name in (p.subject, p.object))
-        for name in names:
+        for name in self.content.entity_names():
             yield self._quad(self._resource("entity", name), _iri(RDFS, "label"), _text(name), graph="facts")
-        for name in facts["relation"].unique().to_pylist():
+        for name in self.content.facts["relation"].unique().to_pylist():
             yield self._quad(self._resource("relation", name), _iri(RDFS, "label"), _text(name), graph="facts")
 
     def _statement(self, about: str, kind: str, triple: tuple[str, str, str], time: str, graph: str) -> Iterator[str]:

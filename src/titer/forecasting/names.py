@@ -155,6 +155,9 @@ class NameIndex:
         started = time.thread_time()
         close = suggest(wanted, self._simple, MAX_SUGGESTIONS)
         inside = [simple for simple in self._simple if wanted in simple]
+        if not close and not inside and " " not in wanted:  # perhaps a misspelt word of longer names
+            word = suggest(wanted, {word for simple in self._simple for word in simple.split()})
+            inside = [simple for simple in self._simple if word and word[0] in simple.split()]
         self._spent += time.thread_time() - started
         ordered = dict.fromkeys([*close[:2], *inside, *close])
         return [self.names[self._simple[simple][0]] for simple in list(ordered)[:MAX_SUGGESTIONS]]

@@ -25,6 +25,13 @@ from titer.models.base import UNREACHED, Model
 from titer.models.evidence import Edge
 from titer.runs.horizons import Horizon
 
+GIVE_ONE = "give exactly one of subject and object, and ? for the other"
+OTHERS = {
+    0: "events lists the most likely events, also those of one relation or between two entities",
+    2: "likely and when say whether and when one event happens",
+}
+"""What answers the questions that ``Predictor`` does not: commands, methods and routes have these names."""
+
 
 class EncodedQuestion(NamedTuple):
     """A question in ids: one row of ``Queries``."""
@@ -101,8 +108,8 @@ class Predictor:
     def encode(self, question: Question) -> EncodedQuestion:
         """Return a question in ids; raise an error if a name or the time is unknown."""
         given = [name for name in (question.subject, question.object) if name is not None]
-        if len(given) != 1:
-            raise TiterError("give exactly one of subject and object, and ? for the other")
+        if len(given) != 1 or question.relation == "?":
+            raise TiterError(f"{GIVE_ONE}; {OTHERS[0 if question.relation == '?' else len(given)]}")
         relation = self.relations.find(question.relation)
         directed = relation if question.object is None else self.vocabulary.inverse(relation)
         return EncodedQuestion(self.entities.find(given[0]), directed, self.time_of(question))
@@ -154,7 +161,8 @@ class Predictor:
         """Return a fact in words, as seen from the time of a question, with a model's numbers for it."""
         fact = edge.forward(self.vocabulary)
         term = self.rows.term_of(fact, self.history, asked)
-        return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, self.rows.attributes(fact))
+        attributes, phrases = self.rows.attributes(fact), self.rows.phrases
+        return past_fact(edge, asked, self.vocabulary, self.axis, numbers, term, attributes, phrases)
 
     def _forecast(self, question: EncodedQuestion, answers: tuple[Answer, ...], past: "_EarlierFacts") -> Forecast:
         vocabulary, (subject, relation, time) = self.vocabulary, question

@@ -28,6 +28,12 @@ class ImportedRows:
         """Whether facts were imported from intervals."""
         return self.dataset is not None and self.dataset.lasting
 
+    @property
+    def phrases(self) -> dict[str, str]:
+        """The phrases of relations that were given with the import."""
+        mapping = None if self.dataset is None else self.dataset.mapping
+        return {} if mapping is None else mapping.phrases
+
     def terms(self, fact: Edge, history: History, before: int) -> list[Term]:
         """Return all terms of a fact before a time, earliest first; none if facts do not last.
 

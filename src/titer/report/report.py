@@ -22,6 +22,10 @@ from titer.runs.run import Run
 from titer.toml import to_toml
 
 MAX_RELATIONS = 25
+EXPLAINED = (
+    "The rank of a true answer is 1 if no other candidate is more likely. MRR is the mean of 1 / rank, and Hits@k the "
+    "share of questions with a rank of k or less, both × 100. Recurrency only counts past facts."
+)
 
 
 def write_report(run: Run, out: Path, *, split: str = "test", device: str = "auto", examples: int = 4) -> None:
@@ -63,8 +67,13 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
 def _metrics(found: Evaluation, baseline: Baseline | None) -> list[Element]:
     labelled = found.rows() if baseline is None else baseline.rows(found)
     words = in_plain_words(found.metrics().to_dict()) if baseline is None else baseline.words
-    rows = [[label, *metric_cells(metrics)] for label, metrics in labelled]
-    return [el("p", words), el("h2", "Metrics"), table(["", *METRIC_HEADERS], rows)]
+    rows = [[_label(label), *metric_cells(metrics)] for label, metrics in labelled]
+    return [el("p", words), el("h2", "Metrics"), table(["", *METRIC_HEADERS], rows), el("p", EXPLAINED, class_="note")]
+
+
+def _label(label: str) -> Element:
+    """Return the name of a row; on a terminal, that of a baseline is indented with spaces."""
+    return el("span", label.strip(), class_="within" if label.startswith(" ") else "")
 
 
 def _calibration(found: Evaluation) -> list[Element]:

@@ -25,8 +25,7 @@ def card(name: str, config: Config, dataset: Dataset, evaluations: list[dict[str
         "",
         f"A `{config.model_name}` model for temporal knowledge graph forecasting, trained with titer.",
         "",
-        f"- Dataset: **{dataset.name}**, {sizes} facts (train / valid / test), "
-        f"{dataset.vocabulary.num_entities:,} entities, {dataset.vocabulary.num_relations:,} relations",
+        f"- Dataset: **{dataset.name}**, {sizes} facts (train / valid / test), {dataset.vocabulary.sizes}",
         f"- Dataset checksum: `{dataset.checksum}`",
         f"- Last fact: {dataset.axis.words(int(dataset.facts.time.max()))}",
         "",

@@ -12,7 +12,8 @@ from titer.data.dataset import Dataset
 from titer.data.download import cache_folder
 from titer.data.tgb.catalogue import STATIC, candidate_file
 from titer.errors import DataError, RunError
-from titer.evaluation.tgb import TgbCandidates, evaluate_tgb
+from titer.evaluation.tgb import evaluate_tgb
+from titer.evaluation.tgb_candidates import TgbCandidates
 from titer.files import read_sealed_json, sha256_of, write_sealed_json
 from titer.parallel.environment import is_first
 from titer.runs.provenance import provenance

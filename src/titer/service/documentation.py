@@ -1,6 +1,5 @@
 """The API reference at /docs, generated from the OpenAPI description; it loads nothing from elsewhere."""
 
-import json
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -50,8 +49,7 @@ def documentation(openapi: dict[str, Any]) -> str:
 def _route(path: str, method: str, route: dict[str, Any], schemas: dict[str, Any]) -> list[Element]:
     parts = [el("h2", f"{method.upper()} {path}"), el("p", route.get("summary", ""))]
     if parameters := route.get("parameters"):
-        rows = [[one["name"], json.dumps(one["schema"])] for one in parameters]
-        parts.append(table(["parameter", "type"], rows, numbers_from=9))
+        parts.append(table(["parameter", "", "type", "description"], [_parameter(one) for one in parameters], 9))
     body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     for name in _names(body):
         parts += [el("h3", f"Request: {_title(name)}"), _schema(name, schemas)]
@@ -59,6 +57,15 @@ def _route(path: str, method: str, route: dict[str, Any], schemas: dict[str, Any
     for name in _names(good):
         parts += [el("h3", f"Response: {_title(name)}"), _schema(name, schemas)]
     return parts
+
+
+def _parameter(parameter: dict[str, Any]) -> list[str]:
+    """Return the row of a parameter in the address."""
+    schema, description = parameter["schema"], parameter.get("description", "")
+    if schema.get("default") is not None:
+        description = f"{description} Default: {schema['default']}.".strip()
+    required = "required" if parameter.get("required") else ""
+    return [parameter["name"], required, _form(schema), description]
 
 
 def _nested(paths: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
@@ -109,6 +116,8 @@ def _form(schema: dict[str, Any]) -> str:
         return _title(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:
         return " or ".join(_form(part) for part in schema["anyOf"])
+    if "enum" in schema:
+        return " or ".join(map(str, schema["enum"]))
     if schema.get("type") == "array":
         return f"list of {_form(schema['items'])}"
     return str(schema.get("type", "anything"))

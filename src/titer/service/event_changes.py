@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from titer.forecasting.events.results import WhenForecast
 from titer.forecasting.track_record import CheckedForecast
-from titer.service.problems import ProblemError
+from titer.service.problems import ProblemError, check_limits
 from titer.service.schemas import ChangesIn, Name
 from titer.service.serving import Current
 from titer.service.settings import Settings
@@ -40,13 +40,10 @@ def add_event_change_routes(app: FastAPI, settings: Settings) -> None:
 
     @app.post("/v1/when", summary="Say when an event happens if facts are left out of the history or added to it")
     async def when(request: WhenIn, current: Current) -> WhenForecast:
-        if request.explain > settings.max_evidence:
-            limit = settings.max_evidence
-            raise ProblemError(422, "too_much", f"explain may be at most {limit}, not {request.explain}")
+        check_limits(("explain", request.explain, settings.max_evidence))
         names = (request.subject, request.relation, request.object)
-        changes = {"without": [one.row for one in request.without], "with_": [one.row for one in request.with_]}
         return await current.batcher.alone(
-            lambda: current.forecaster.when(*names, start=request.start, explain=request.explain, **changes)
+            lambda: current.forecaster.when(*names, start=request.start, explain=request.explain, **request.changes)
         )
 
     @app.get("/v1/past-forecasts", summary="List the past windows whose forecasts can be compared with what happened")

@@ -7,14 +7,14 @@ from fastapi import FastAPI, Query
 from pydantic import BaseModel, Field
 
 from titer.forecasting.events.results import EventForecast, Likelihood, WhenForecast
-from titer.service.problems import ProblemError
+from titer.service.problems import check_limits
+from titer.service.schemas import NameQuery
 from titer.service.serving import Current
 from titer.service.settings import Settings
 
 MAX_EVENTS = 1000
 MAX_PAST = 500
-NameQuery = Annotated[str | None, Query(max_length=1000)]
-Needed = Annotated[str, Query(min_length=1, max_length=1000)]
+FilterQuery = Annotated[str | None, Query(max_length=1000)]
 FromQuery = Annotated[
     str | None,
     Query(alias="from", max_length=100, description="First step. Default: the step after the last known fact."),
@@ -51,20 +51,18 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
     """Add the routes about events to an app."""
 
     def check(top: int, explain: int) -> None:
-        for name, value, limit in (
+        check_limits(
             ("top", top, settings.max_answers if explain else MAX_EVENTS),
             ("explain", explain, settings.max_evidence),
             ("top × explain", top * explain, settings.max_explained),
-        ):
-            if value > limit:
-                raise ProblemError(422, "too_much", f"{name} may be at most {limit}, not {value}")
+        )
 
     @app.get("/v1/events", summary="List the most likely events of the next time steps")
     async def events(
         current: Current,
-        subject: NameQuery = None,
-        relation: NameQuery = None,
-        object: NameQuery = None,
+        subject: FilterQuery = None,
+        relation: FilterQuery = None,
+        object: FilterQuery = None,
         entity: Annotated[str | None, Query(max_length=1000, description="Subject or object of all events.")] = None,
         start: FromQuery = None,
         within: WithinQuery = "1",
@@ -86,9 +84,9 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/likely", summary="Say how likely an event is within a window of time steps")
     async def likely(
         current: Current,
-        subject: Needed,
-        relation: Needed,
-        object: Needed,
+        subject: NameQuery,
+        relation: NameQuery,
+        object: NameQuery,
         start: FromQuery = None,
         within: WithinQuery = "1",
         explain: ExplainQuery = 0,
@@ -102,9 +100,9 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/when", summary="Say when an event happens next")
     async def when(
         current: Current,
-        subject: Needed,
-        relation: Needed,
-        object: Needed,
+        subject: NameQuery,
+        relation: NameQuery,
+        object: NameQuery,
         start: FromQuery = None,
         explain: ExplainQuery = 0,
     ) -> WhenForecast:
@@ -115,8 +113,8 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/past-events", summary="List the latest known facts")
     async def past_events(
         current: Current,
-        entity: NameQuery = None,
-        relation: NameQuery = None,
+        entity: FilterQuery = None,
+        relation: FilterQuery = None,
         limit: Annotated[int, Query(ge=1, le=MAX_PAST)] = 50,
     ) -> PastEventsOut:
         def work() -> PastEventsOut:

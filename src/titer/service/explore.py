@@ -8,11 +8,10 @@ from pydantic import BaseModel, Field
 
 from titer.forecasting.past_windows import useful_windows
 from titer.service.profiles import CountedName, EntityOut, Profiles, RelationOut
+from titer.service.schemas import MAX_NAMES, NameQuery
 from titer.service.serving import Current
 from titer.service.settings import Settings
 
-MAX_NAMES = 50
-Needed = Annotated[str, Query(min_length=1, max_length=1000)]
 Limit = Annotated[int, Query(ge=1, le=MAX_NAMES, description="Length of each list at most.")]
 
 
@@ -67,7 +66,7 @@ def add_explore_routes(app: FastAPI, settings: Settings) -> None:
         return await asyncio.to_thread(_complete, current.profiles, kind, q, limit)
 
     @app.get("/v1/entity", summary="Return the past of an entity: timeline, partners and relations")
-    async def entity(current: Current, name: Needed, limit: Limit = 12) -> EntityOut:
+    async def entity(current: Current, name: NameQuery, limit: Limit = 12) -> EntityOut:
         def work() -> EntityOut:
             facts, forecaster = current.profiles.current(), current.forecaster
             return facts.of_entity(forecaster.entities.find(name), forecaster.axis, limit)
@@ -75,7 +74,7 @@ def add_explore_routes(app: FastAPI, settings: Settings) -> None:
         return await asyncio.to_thread(work)
 
     @app.get("/v1/relation", summary="Return the past of a relation: timeline, subjects and objects")
-    async def relation(current: Current, name: Needed, limit: Limit = 12) -> RelationOut:
+    async def relation(current: Current, name: NameQuery, limit: Limit = 12) -> RelationOut:
         def work() -> RelationOut:
             facts, forecaster = current.profiles.current(), current.forecaster
             return facts.of_relation(forecaster.relations.find(name), forecaster.axis, limit)

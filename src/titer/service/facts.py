@@ -7,7 +7,7 @@ from fastapi import FastAPI, Query
 
 from titer.data.time_axis import TimeAxis
 from titer.service.loaded import Loaded
-from titer.service.problems import ProblemError
+from titer.service.problems import ProblemError, check_limits
 from titer.service.schemas import AddedFactOut, AddedFactsOut, FactsIn, RemovalIn, RemovedOut
 from titer.service.serving import Current
 from titer.service.settings import Settings
@@ -33,8 +33,7 @@ def add_fact_routes(app: FastAPI, settings: Settings, telemetry: Telemetry) -> N
 
     @app.post("/v1/facts", summary="Add facts; they are used from the next question on")
     async def facts(current: Current, sent: FactsIn) -> Added:
-        if len(sent.facts) > settings.max_facts:
-            raise ProblemError(422, "too_much", f"a request may have at most {settings.max_facts:,} facts")
+        check_limits(("the number of facts", len(sent.facts), settings.max_facts))
         rows = [fact.model_dump() for fact in sent.facts]
 
         def add() -> Added:

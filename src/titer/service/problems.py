@@ -32,6 +32,20 @@ class ProblemError(Exception):
         return answer(self.status, self.code, self.message, headers=self.headers)
 
 
+def check_limits(*limits: tuple[str, int, int]) -> None:
+    """Check what a request asks for.
+
+    Args:
+        *limits: What is limited, its value in the request, and the highest value that is accepted.
+
+    Raises:
+        ProblemError: A value is too high.
+    """
+    for name, value, limit in limits:
+        if value > limit:
+            raise ProblemError(422, "too_much", f"{name} may be at most {limit:,}, not {value:,}")
+
+
 def answer(
     status: int,
     code: str,

@@ -9,10 +9,10 @@ from titer.forecasting.forecast import Answer, Forecast, Unanswered
 from titer.forecasting.picture import Picture
 from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
-from titer.service.problems import ProblemError
+from titer.service.problems import check_limits
 from titer.service.schemas import (
+    MAX_NAMES,
     ExplainIn,
-    FactIn,
     ManyIn,
     ManyOut,
     NamesOut,
@@ -24,7 +24,6 @@ from titer.service.schemas import (
 from titer.service.serving import Current
 from titer.service.settings import Settings
 
-MAX_NAMES = 50
 SVG = "image/svg+xml"
 
 
@@ -32,14 +31,12 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
     """Add forecasts, evidence, what-ifs, pictures and the completion of names to an app."""
 
     def check(top: int = 1, explain: int = 0, questions: int = 1) -> None:
-        for name, value, limit in (
+        check_limits(
             ("top", top, settings.max_answers),
             ("explain", explain, settings.max_evidence),
             ("the number of questions", questions, settings.max_questions),
             ("questions × top, with evidence,", bool(explain) * questions * top, settings.max_explained),
-        ):
-            if value > limit:
-                raise ProblemError(422, "too_much", f"{name} may be at most {limit}, not {value}")
+        )
 
     @app.post("/v1/forecast", summary="Answer one question or several, with evidence if asked for")
     async def forecast(request: OneOrManyIn, current: Current) -> ManyOut | Forecast:
@@ -51,25 +48,20 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
     @app.post("/v1/explain", summary="Return one answer of any rank with its evidence")
     async def explain(request: ExplainIn, current: Current) -> Answer:
         check(explain=request.limit)
-        without, with_ = _facts(request.without), _facts(request.with_)
 
         def work() -> Answer:
             question = _question(request)
-            return current.forecaster.explain(
-                question, request.answer, limit=request.limit, without=without, with_=with_
-            )
+            return current.forecaster.explain(question, request.answer, limit=request.limit, **request.changes)
 
         return await current.batcher.alone(work)
 
     @app.post("/v1/what-if", summary="Compare the answers when facts are left out of the history or added to it")
     async def what_if(request: WhatIfIn, current: Current) -> WhatIf:
         check(request.top, request.explain)
-        without, with_ = _facts(request.without), _facts(request.with_)
 
         def work() -> WhatIf:
-            return current.forecaster.what_if(
-                _question(request), without=without, with_=with_, top=request.top, explain=request.explain
-            )
+            question = _question(request)
+            return current.forecaster.what_if(question, top=request.top, explain=request.explain, **request.changes)
 
         return await current.batcher.alone(work)
 
@@ -107,10 +99,6 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
 
 def _question(request: QuestionIn) -> Question:
     return Question(request.subject, request.relation, request.object, request.at)
-
-
-def _facts(facts: list[FactIn]) -> list[tuple[str, str, str, str | int]]:
-    return [fact.row for fact in facts]
 
 
 def _answered(found: Forecast | Unanswered) -> Forecast:

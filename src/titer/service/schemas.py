@@ -2,13 +2,19 @@
 
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, StrictInt, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from titer.forecasting.forecast import Forecast, Unanswered
 
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Date = Annotated[str, Field(max_length=100)] | StrictInt
+FactRow = tuple[str, str, str, str | int] | tuple[str, str, str]
+NameQuery = Annotated[str, Query(min_length=1, max_length=1000)]
 MAX_CHANGES = 100
+MAX_NAMES = 50
+"""Names in a list of completions at most."""
 MAX_QUESTIONS, MAX_FACTS = 10_000, 50_000
 """Upper bounds for any service, whatever its settings: these are checked before anything else."""
 FIRST_MISTAKE = FailFast()
@@ -38,7 +44,7 @@ class QuestionIn(Request):
     subject: Name | None = Field(None, description="Leave out to ask for the subject.", examples=["Aldoria"])
     relation: Name = Field(examples=["hold talks with"])
     object: Name | None = Field(None, description="Leave out to ask for the object.")
-    at: Annotated[str, Field(max_length=100)] | StrictInt | None = Field(
+    at: Date | None = Field(
         None, description="A date in the form of the data. Default: the step after the last known fact."
     )
 
@@ -69,25 +75,49 @@ def _one_or_many(body: Any) -> str:
 OneOrManyIn = Annotated[Annotated[OneIn, Tag("one")] | Annotated[ManyIn, Tag("many")], Discriminator(_one_or_many)]
 
 
-class FactIn(Request):
-    """A fact in names, with its date."""
+class TripleIn(Request):
+    """Subject, relation and object in names."""
 
     subject: Name
     relation: Name
     object: Name
-    time: Annotated[str, Field(max_length=100)] | StrictInt
+
+
+class FactIn(TripleIn):
+    """A fact in names, with its date."""
+
+    time: Date = Field(description="A date in the form of the data.")
 
     @property
-    def row(self) -> tuple[str, str, str, str | int]:
+    def row(self) -> FactRow:
         """The fact as a forecaster takes it."""
         return self.subject, self.relation, self.object, self.time
+
+
+class LeftOutIn(TripleIn):
+    """A fact to leave out of the history, or all facts with these names."""
+
+    time: Date | None = Field(
+        None, description="A date in the form of the data. Default: all such facts before the question."
+    )
+
+    @property
+    def row(self) -> FactRow:
+        """The fact as a forecaster takes it."""
+        names = self.subject, self.relation, self.object
+        return names if self.time is None else (*names, self.time)
 
 
 class ChangesIn(Request):
     """Facts to leave out of the history, and facts to add to it."""
 
-    without: Annotated[list[FactIn], FIRST_MISTAKE] = Field([], max_length=MAX_CHANGES)
+    without: Annotated[list[LeftOutIn], FIRST_MISTAKE] = Field([], max_length=MAX_CHANGES)
     with_: Annotated[list[FactIn], FIRST_MISTAKE] = Field([], alias="with", max_length=MAX_CHANGES)
+
+    @property
+    def changes(self) -> dict[str, list[FactRow]]:
+        """The changes as a forecaster takes them."""
+        return {"without": [one.row for one in self.without], "with_": [one.row for one in self.with_]}
 
 
 class WhatIfIn(OneIn, ChangesIn):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from titer.errors import TiterError
+from titer.service.connections import BACKLOG
 from titer.service.logs import log_config
 from titer.service.peers import Peers
 from titer.service.problems import ProblemError
@@ -27,7 +28,6 @@ TICK_SECONDS = 0.1
 MAX_DELAY = 30.0
 LONG_LIFE = 60.0
 """Seconds after which the end of a worker counts as its first."""
-BACKLOG = 64
 PRELOADED = "titer.service.preloaded"
 STOP_SECONDS = 15
 """Time in addition to that of a request after which workers that do not stop are killed."""
@@ -122,7 +122,7 @@ class Supervisor:
 
     def _watch(self) -> None:
         """Replace workers that have ended; one that ends again and again is started less and less often."""
-        wait([worker.sentinel for worker in self._workers.values()] or [self.listening], TICK_SECONDS)
+        wait([worker.sentinel for worker in self._workers.values()], TICK_SECONDS)
         now = time.monotonic()
         for number, worker in list(self._workers.items()):
             if not worker.is_alive() and not self._stopping:

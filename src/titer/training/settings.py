@@ -7,8 +7,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from titer.errors import ConfigError
-from titer.suggestions import hint
+from titer.errors import ConfigError, did_you_mean
+from titer.suggestions import suggest
 
 Settings = TypeVar("Settings")
 
@@ -89,8 +89,9 @@ def override(tables: dict[str, Any], change: str) -> None:
 
 def unknown(kind: str, name: str, known: list[str], prefix: str = "") -> ConfigError:
     """Return the error for an unknown name, with the most similar known one or all of them."""
-    written = [prefix + each for each in known]
-    return ConfigError(f"unknown {kind} {prefix + name!r}{hint(prefix + name, written)}")
+    # Compared without the prefix, which all names share and which would make any of them similar.
+    close = did_you_mean([prefix + each for each in suggest(name, known)])
+    return ConfigError(f"unknown {kind} {prefix + name!r}" + (close or f"; choose from {', '.join(known) or 'none'}"))
 
 
 def _typed(value: Any, hint: Any) -> Any:

@@ -267,7 +267,8 @@ def _first_facts(table: Table) -> list[str]:
         if names in times or len(times) < FACTS_SHOWN:
             times.setdefault(names, []).append(t)
     if not table.lasting:
-        facts = [((entities[s], relations[r], entities[o]), axis.label(t)) for s, r, o, t in table.facts[:FACTS_SHOWN]]
+        rows = (((entities[s], relations[r], entities[o]), axis.label(t)) for s, r, o, t in table.facts)
+        facts = list(dict.fromkeys(rows))[:FACTS_SHOWN]  # a weight repeats a fact
     else:
         facts = [(names, f"{axis.label(steps[0])} to {axis.label(steps[-1])}") for names, steps in times.items()]
     return [f"{' | '.join(names)} | {time}" for names, time in facts]

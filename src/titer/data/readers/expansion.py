@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from titer.counted import counted
 from titer.errors import DataError
 
 MAX_FACTS = 200_000_000
@@ -60,7 +61,7 @@ def expand(
         raise DataError(f"these rows span {total:,} time steps in total, more than {MAX_FACTS:,}; use a coarser --unit")
     if max_facts is not None and total > max_facts and total > 20 * len(first):
         raise TooManyFactsError(
-            f"{len(first):,} rows would become {total:,} facts, one for each time step of their intervals"
+            f"{counted(len(first), 'row')} would become {total:,} facts, one for each time step of their intervals"
         )
     rows = np.repeat(np.arange(len(first)), lengths)
     starts = np.cumsum(lengths) - lengths

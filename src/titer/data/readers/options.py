@@ -48,6 +48,9 @@ class TableOptions:
     """The source of the files, such as ``gdelt``, which says where the parts of a fact are."""
     attributes: list[str] = field(default_factory=list)
     """Further columns to keep for display."""
+    phrases: dict[str, str] = field(default_factory=dict)
+    """How facts of a relation are written as sentences: ``rioted against``, or ``appointed {} as director``, where the
+    object replaces ``{}``."""
 
     def __post_init__(self) -> None:
         for part in (*self.columns, *self.constants):
@@ -105,6 +108,7 @@ class TableOptions:
             *(word for part, column in self.columns.items() for word in ("--column", f"{part}={column}")),
             *(word for part, value in self.constants.items() for word in ("--constant", f"{part}={value}")),
             *(word for name in self.attributes for word in ("--attribute", name)),
+            *(word for name, phrase in self.phrases.items() for word in ("--phrase", f"{name}={phrase}")),
         ]
         single = {
             "--format": self.format,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from titer.counted import counted
 from titer.errors import DataError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Rejections:
     def share(self, count: int) -> str:
         """Return a number of rows with its share, such as "12 of 96 rows (12.5 %)"."""
         total = max(self.num_rows, count)
-        return f"{count:,} of {total:,} rows ({count / total:.1%})".replace("%)", " %)")
+        return f"{count:,} of {counted(total, 'row')} ({count / total:.1%})".replace("%)", " %)")
 
     def __len__(self) -> int:
         return sum(reason.count for reason in self.reasons.values())
@@ -115,7 +116,7 @@ class Rejections:
 
 def wrong_width(actual: int, expected: int) -> str:
     """Return the reason for a row with too few or too many columns."""
-    return f"{actual} column{'' if actual == 1 else 's'} instead of {expected}"
+    return f"{counted(actual, 'column')} instead of {expected}"
 
 
 def _kind(reason: str) -> str:

@@ -174,5 +174,5 @@ def _known_checksums(target: Path) -> dict[str, str]:
         return {}
 
 
-def _checksum(path: Path) -> str | None:
+def _checksum(path: Path) -> str:
     return sha256_of(path) if path.is_file() else ""

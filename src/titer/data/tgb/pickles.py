@@ -8,31 +8,28 @@ that is written in it.
 import mmap
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum, auto
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from titer.data.tgb.pickled import (
+    DICTIONARY,
+    KINDS,
+    MARK,
+    MAX_TEXT,
+    NAMES,
+    CandidateArrays,
+    IntegerType,
+    PickledName,
+    PickledValues,
+    RejectedError,
+)
 from titer.errors import DataError
 
 MAX_STACK = 1 << 14
 """Values that wait at once; files have about two thousand."""
-MAX_TEXT = 64
-MAX_ENTITY = 2**31 - 1
 STOP, MEMOIZE = 0x2E, 0x94
-
-
-@dataclass(frozen=True)
-class CandidateArrays:
-    """The content of a candidate file: for each key a range of values."""
-
-    keys: NDArray[np.int64]  # (keys, 3) time, subject, relation
-    start: NDArray[np.int64]  # (keys,)
-    length: NDArray[np.int64]  # (keys,)
-    values: NDArray[np.int32]  # (values,)
 
 
 def read_candidate_file(path: Path) -> CandidateArrays:
@@ -50,61 +47,8 @@ def read_candidate_file(path: Path) -> CandidateArrays:
             return _Machine(content).run()
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
-    except _RejectedError as error:
+    except RejectedError as error:
         raise DataError(f"{path} is not a candidate file of TGB: {error}") from None
-
-
-class _RejectedError(Exception):
-    """The file has content that candidate files do not have."""
-
-
-class _Name(Enum):
-    """What a file may refer to. Nothing of it is called."""
-
-    DTYPE = auto()
-    NDARRAY = auto()
-    SCALAR = auto()
-    FROM_BUFFER = auto()
-    RECONSTRUCT = auto()
-
-
-_NAMES = {
-    "numpy dtype": _Name.DTYPE,
-    "numpy ndarray": _Name.NDARRAY,
-    # The module was renamed in numpy 2.
-    **{f"numpy.{core}.multiarray scalar": _Name.SCALAR for core in ("core", "_core")},
-    **{f"numpy.{core}.multiarray _reconstruct": _Name.RECONSTRUCT for core in ("core", "_core")},
-    **{f"numpy.{core}.numeric _frombuffer": _Name.FROM_BUFFER for core in ("core", "_core")},
-}
-_KINDS = {f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)}
-
-
-class _Type:
-    """A type of integers; its byte order follows in a second instruction."""
-
-    def __init__(self, code: str):
-        self.size, self.is_signed = int(code[1]), code[0] == "i"
-        self.max_entity = min(MAX_ENTITY, (1 << (8 * self.size - self.is_signed)) - 1)
-        self.set_order("<")
-
-    def set_order(self, mark: str) -> None:
-        """Set the order of the bytes: ``<``, ``>``, or ``|`` where there is only one."""
-        self.order: Literal["big", "little"] = "big" if mark == ">" else "little"
-        # Read without a sign, negative ids are too large.
-        self.dtype = np.dtype(f"{mark}u{self.size}")
-
-
-class _Values:
-    """A range of the values that were read so far; None until its content is known."""
-
-    __slots__ = ("length", "start")
-
-    def __init__(self) -> None:
-        self.start: int | None = None
-        self.length = 0
-
-
-_MARK, _DICTIONARY = object(), object()
 
 
 class _Machine:
@@ -129,22 +73,22 @@ class _Machine:
                     self.memoize()
                     continue
                 if code == STOP:
-                    if len(stack) != 1 or stack[0] is not _DICTIONARY:
-                        raise _RejectedError("it does not consist of one dictionary")
+                    if len(stack) != 1 or stack[0] is not DICTIONARY:
+                        raise RejectedError("it does not consist of one dictionary")
                     return self._result()
                 instruction = table[code]
                 if instruction is None:
-                    raise _RejectedError(f"instruction {bytes([code])!r} before byte {self.at} is not allowed")
+                    raise RejectedError(f"instruction {bytes([code])!r} before byte {self.at} is not allowed")
                 instruction(self)
                 if len(stack) > MAX_STACK:
-                    raise _RejectedError("it is nested too deeply")
+                    raise RejectedError("it is nested too deeply")
         except (IndexError, AttributeError, TypeError, OverflowError) as error:
-            raise _RejectedError(f"an instruction before byte {self.at} has wrong values") from error
-        raise _RejectedError("it is cut off")
+            raise RejectedError(f"an instruction before byte {self.at} has wrong values") from error
+        raise RejectedError("it is cut off")
 
     def _result(self) -> CandidateArrays:
         if not self.keys or not self.values:
-            raise _RejectedError("it is empty")
+            raise RejectedError("it is empty")
         ranges = np.frombuffer(self.ranges, np.int64).reshape(-1, 2)
         keys = np.frombuffer(self.keys, np.int64).reshape(-1, 3)
         return CandidateArrays(keys, ranges[:, 0], ranges[:, 1], np.frombuffer(self.values, np.int32))
@@ -153,7 +97,7 @@ class _Machine:
         """Return the next bytes of the file."""
         end = self.at + count
         if end > self.size:
-            raise _RejectedError("it is cut off")
+            raise RejectedError("it is cut off")
         found = self.content[self.at : end]
         self.at = end
         return found
@@ -169,13 +113,13 @@ class _Machine:
     def text(self, count: int) -> None:
         """Push a short text."""
         if count > MAX_TEXT:
-            raise _RejectedError("it has long texts")
+            raise RejectedError("it has long texts")
         self.stack.append(self.take(count).decode("utf-8"))
 
     def remember(self, place: int) -> None:
         """Store the top value under a number, which must be the next one."""
         if place != len(self.memo):
-            raise _RejectedError("its values are not numbered in order")
+            raise RejectedError("its values are not numbered in order")
         self.memoize()
 
     def memoize(self) -> None:
@@ -189,14 +133,14 @@ class _Machine:
         name, module = self.stack.pop(), self.stack.pop()
         # Text only: printing tuples of tuples of tuples could take forever.
         if not isinstance(name, str) or not isinstance(module, str):
-            raise _RejectedError("a name is not text")
+            raise RejectedError("a name is not text")
         self.stack.append(self.find(f"{module} {name}"))
 
-    def find(self, full: str) -> _Name:
+    def find(self, full: str) -> PickledName:
         """Return what a name refers to."""
-        if full not in _NAMES:
-            raise _RejectedError(f"it refers to {full.replace(' ', '.')!r}, which is not allowed")
-        return _NAMES[full]
+        if full not in NAMES:
+            raise RejectedError(f"it refers to {full.replace(' ', '.')!r}, which is not allowed")
+        return NAMES[full]
 
     def named_by_lines(self) -> None:
         """Push what two lines of text refer to."""
@@ -204,7 +148,7 @@ class _Machine:
         for _ in range(2):
             end = self.content.find(b"\n", self.at, self.at + MAX_TEXT)
             if end < 0:
-                raise _RejectedError("it has long texts")
+                raise RejectedError("it has long texts")
             lines.append(self.take(end - self.at).decode("utf-8"))
             self.at += 1
         self.stack.append(self.find(" ".join(lines)))
@@ -212,10 +156,10 @@ class _Machine:
     def since_mark(self) -> list[Any]:
         """Return the values after the latest mark."""
         at = len(self.stack) - 1
-        while self.stack[at] is not _MARK:
+        while self.stack[at] is not MARK:
             at -= 1
             if at < 0:
-                raise _RejectedError("a mark is missing")
+                raise RejectedError("a mark is missing")
         found = self.stack[at + 1 :]
         del self.stack[at:]
         return found
@@ -223,7 +167,7 @@ class _Machine:
     def group(self, count: int) -> None:
         """Replace the top values by a tuple."""
         if count > len(self.stack):
-            raise _RejectedError("a value is missing")
+            raise RejectedError("a value is missing")
         found = tuple(self.stack[-count:])
         del self.stack[-count:]
         self.stack.append(found)
@@ -232,70 +176,70 @@ class _Machine:
         """Replace a name and its arguments by a value, made here."""
         arguments, name = self.stack.pop(), self.stack.pop()
         if not isinstance(arguments, tuple):
-            raise _RejectedError("arguments are not a tuple")
-        if name is _Name.SCALAR:
+            raise RejectedError("arguments are not a tuple")
+        if name is PickledName.SCALAR:
             kind, content = arguments
-            if not isinstance(kind, _Type) or len(content) != kind.size:
-                raise _RejectedError("a number has the wrong length")
+            if not isinstance(kind, IntegerType) or len(content) != kind.size:
+                raise RejectedError("a number has the wrong length")
             self.stack.append(int.from_bytes(content, kind.order, signed=kind.is_signed))
-        elif name is _Name.FROM_BUFFER:
+        elif name is PickledName.FROM_BUFFER:
             content, kind, shape, order = arguments
             if order != "C":
-                raise _RejectedError("an array has an unknown order")
-            found = _Values()
+                raise RejectedError("an array has an unknown order")
+            found = PickledValues()
             self.store(found, content, kind, shape)
             self.stack.append(found)
-        elif name is _Name.DTYPE:
+        elif name is PickledName.DTYPE:
             code, *options = arguments
-            if not isinstance(code, str) or code not in _KINDS or [bool(option) for option in options] != [False, True]:
-                raise _RejectedError("values of other types than integers are not allowed")
-            self.stack.append(_Type(code))
-        elif name is _Name.RECONSTRUCT and arguments[0] is _Name.NDARRAY:
-            self.stack.append(_Values())
+            if not isinstance(code, str) or code not in KINDS or [bool(option) for option in options] != [False, True]:
+                raise RejectedError("values of other types than integers are not allowed")
+            self.stack.append(IntegerType(code))
+        elif name is PickledName.RECONSTRUCT and arguments[0] is PickledName.NDARRAY:
+            self.stack.append(PickledValues())
         else:
-            raise _RejectedError("a call is not allowed")
+            raise RejectedError("a call is not allowed")
 
     def build(self) -> None:
         """Complete the top value."""
         state, value = self.stack.pop(), self.stack[-1]
-        if isinstance(value, _Type):
+        if isinstance(value, IntegerType):
             if state[1] not in ("<", ">", "|") or any(field is not None for field in state[2:5]):
-                raise _RejectedError("a type is not allowed")
+                raise RejectedError("a type is not allowed")
             value.set_order(state[1])
-        elif isinstance(value, _Values) and value.start is None:
+        elif isinstance(value, PickledValues) and value.start is None:
             version, shape, kind, is_fortran, content = state
             if version != 1 or is_fortran not in (False, True):
-                raise _RejectedError("an array is not allowed")
+                raise RejectedError("an array is not allowed")
             self.store(value, content, kind, shape)
         else:
-            raise _RejectedError("a state is not allowed")
+            raise RejectedError("a state is not allowed")
 
-    def store(self, found: _Values, content: Any, kind: Any, shape: Any) -> None:
+    def store(self, found: PickledValues, content: Any, kind: Any, shape: Any) -> None:
         """Append the entities of an array to those read so far."""
         if not isinstance(content, bytes) or len(shape) != 1 or len(content) != shape[0] * kind.size:
-            raise _RejectedError("an array does not have the size that it says")
+            raise RejectedError("an array does not have the size that it says")
         entities = np.frombuffer(content, kind.dtype)
         if len(entities) and entities.max() > kind.max_entity:
-            raise _RejectedError("an entity has an impossible id")
+            raise RejectedError("an entity has an impossible id")
         found.start, found.length = len(self.values), len(entities)
         self.values.frombytes(entities.astype(np.int32).tobytes())
 
     def dictionary(self) -> None:
         """Push the dictionary."""
         if self.has_dictionary:
-            raise _RejectedError("it has several dictionaries")
+            raise RejectedError("it has several dictionaries")
         self.has_dictionary = True
-        self.stack.append(_DICTIONARY)
+        self.stack.append(DICTIONARY)
 
     def put(self, items: list[Any]) -> None:
         """Store keys and values of the dictionary, which is on top."""
-        if self.stack[-1] is not _DICTIONARY:
-            raise _RejectedError("entries without a dictionary")
+        if self.stack[-1] is not DICTIONARY:
+            raise RejectedError("entries without a dictionary")
         for key, value in zip(items[::2], items[1::2], strict=True):
             if type(key) is not tuple or len(key) != 3 or any(type(part) is not int for part in key):
-                raise _RejectedError("a key is not a tuple of three integers")
-            if type(value) is not _Values or value.start is None:
-                raise _RejectedError("a value is not an array of integers")
+                raise RejectedError("a key is not a tuple of three integers")
+            if type(value) is not PickledValues or value.start is None:
+                raise RejectedError("a value is not an array of integers")
             self.keys.extend(key)
             self.ranges.extend((value.start, value.length))
 
@@ -309,7 +253,7 @@ class _Machine:
     INSTRUCTIONS: ClassVar[dict[int, Callable[["_Machine"], None]]] = {
         0x80: lambda m: m.skip(1),  # PROTO
         0x95: lambda m: m.skip(8),  # FRAME
-        0x28: lambda m: m.stack.append(_MARK),  # MARK
+        0x28: lambda m: m.stack.append(MARK),  # MARK
         0x4E: lambda m: m.stack.append(None),  # NONE
         0x88: lambda m: m.stack.append(True),  # NEWTRUE
         0x89: lambda m: m.stack.append(False),  # NEWFALSE

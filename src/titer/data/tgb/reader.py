@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from titer.counted import counted
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.tgb.catalogue import STATIC, edge_file, static_file
@@ -165,7 +166,7 @@ def _read_columns(path: Path, names: list[str], *, delimiter: str = ",", has_hea
         with path.open(encoding="utf-8") as file:
             width = len(file.readline().split(delimiter))
         if width < len(names):
-            raise DataError(f"{path}: {width} column(s) instead of {len(names)}: {', '.join(names)}")
+            raise DataError(f"{path}: {counted(width, 'column')} instead of {len(names)}: {', '.join(names)}")
         columns = [*names, *(f"column {i + 1}" for i in range(len(names), width))]
         return csv.read_csv(
             path,

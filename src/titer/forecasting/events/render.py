@@ -79,10 +79,9 @@ def _likely(result: Likelihood) -> str:
 
 def _when(result: WhenForecast) -> str:
     event = result.event
-    lines = [f"{name(event)}: when next?", f"({result.horizon})", ""]
+    lines, last = [f"{name(event)}: when next?", f"({result.horizon})", ""], result.curve[-1].date
     for quantile in result.quantiles:
-        date = quantile.date or f"after {result.curve[-1].date}"
-        lines.append(f"{quantile.level:>4.0%} by {date}")
+        lines.append(f"{quantile.level:>4.0%} " + (f"by {quantile.date}" if quantile.date else f"after {last}"))
     lines += ["", f"{event.rate}; {event.probability:.1%} within {result.steps} steps"]
     lines += [f"last {event.last.date}, {event.last.ago} before"] if event.last else []
     lines.append("")

@@ -62,6 +62,7 @@ def answer_schema(task: Task, questions: pa.Schema) -> pa.Schema:
 
 
 def _places(questions: pa.Schema) -> list[str]:
-    """Return the columns that say which row a question comes from; in one file, its number is enough."""
-    names = ("question", "file", "row") if "file" in questions.names else ("question",)
-    return [name for name in names if name in questions.names]
+    """Return the columns that say which row a question comes from; a table in memory has no numbered questions."""
+    if "question" not in questions.names:
+        return []
+    return [name for name in ("question", "file", "row") if name in questions.names]

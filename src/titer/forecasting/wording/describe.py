@@ -1,5 +1,7 @@
 """Facts and time spans in words, as seen from the time of a question."""
 
+from collections.abc import Mapping
+
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.forecasting.forecast import PastFact
@@ -18,6 +20,7 @@ def past_fact(
     numbers: dict[str, float] | None = None,
     term: Term | None = None,
     attributes: str = "",
+    phrases: Mapping[str, str] | None = None,
 ) -> PastFact:
     """Return the fact that a path walks along, in words.
 
@@ -29,6 +32,7 @@ def past_fact(
         numbers: What a model computed for this hop of the path, by name.
         term: First and last time step of the fact before the question, if it lasts.
         attributes: Text after the fact.
+        phrases: The phrases of the dataset, by relation.
     """
     fact = edge.forward(vocabulary)
     names = vocabulary.entities[fact.subject], vocabulary.relations[fact.relation], vocabulary.entities[fact.object]
@@ -44,7 +48,7 @@ def past_fact(
         date=date,
         ago=ago,
         age=asked - fact.time,
-        sentence=f"{sentence(*names)} {when}{attributes}",
+        sentence=f"{sentence(*names, phrases)} {when}{attributes}",
         reversed=bool(vocabulary.is_inverse(edge.relation)),
         numbers=dict(numbers or {}),
     )

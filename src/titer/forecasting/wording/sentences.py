@@ -1,15 +1,23 @@
 """Facts as sentences."""
 
 import re
+from collections.abc import Mapping
 
 from titer.forecasting.wording.phrases import PHRASES
 
 _NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def sentence(subject: str, relation: str, object: str) -> str:
-    """Return a fact as a sentence in the past tense, or its parts separated by dashes if the relation has no phrase."""
-    phrase = PHRASES.get(relation_words(relation).casefold())
+def sentence(subject: str, relation: str, object: str, phrases: Mapping[str, str] | None = None) -> str:
+    """Return a fact as a sentence in the past tense, or its parts separated by dashes if the relation has no phrase.
+
+    Args:
+        subject: Name of the subject.
+        relation: Name of the relation.
+        object: Name of the object.
+        phrases: The phrases of the dataset, by relation; they take precedence over the known ones.
+    """
+    phrase = (phrases or {}).get(relation) or PHRASES.get(relation_words(relation).casefold())
     if phrase is None:
         return f"{readable(subject)} — {relation_words(relation)} — {readable(object)}"
     phrase = phrase if "{}" in phrase else phrase + " {}"

@@ -23,8 +23,8 @@ export async function show(isCurrent) {
   $("add").hidden = readOnly;
   $("add-note").replaceChildren(...(readOnly
     ? ["This service is read-only. Start it with a token to add facts: ", el("code", {}, "titer serve RUN --token …")]
-    : ["Facts are stored, and used by the forecasts from then on. They cannot be removed again: to try something out, ask a question and use ",
-      el("a", { href: "/question" }, "what if"), "."]));
+    : ["Facts are stored, and used by the forecasts from then on. To remove the last addition: ", el("code", {}, "titer facts undo RUN"),
+      ". To try something out without storing it, ask a question and use ", el("a", { href: "/question" }, "what if"), "."]));
   $("add-time").placeholder = next;
   if (!$("add-result").childElementCount) await showLately(isCurrent);
 }

@@ -1,12 +1,16 @@
-// The list of answers; after a change of the history, with how far each has moved.
+// The list of answers; after a change of the history, with how far each has moved and how likely it was.
 
 import { $, MIN_PROBABILITY, el, percent, svg } from "./elements.js";
 import { copyButtons } from "./export.js";
 
 export function showAnswers({ after, moves }, state, go) {
   $("asked").textContent = `${after.subject ?? "?"} — ${after.relation} — ${after.object ?? "?"}, ${after.time}`;
+  document.title = `${$("asked").textContent} – titer`;
   $("horizon").textContent = [after.horizon, after.caution].filter(Boolean).join(". ");
-  const before = new Map(moves.map((move) => [move.entity, move.rank_before]));
+  $("meaning").textContent = after.meaning;
+  $("answers-hint").hidden = !after.answers.length;
+  const before = new Map(moves.map((move) => [move.entity, move]));
+  $("answers").classList.toggle("compared", before.size > 0);
   $("answers").replaceChildren(...after.answers.map((answer) => row(answer, before, state, go)));
   if (!after.answers.length) $("answers").append(el("li", {}, "No earlier fact supports any answer."));
   const rows = after.answers.map(({ rank, entity, probability }) => ({ rank, entity, probability }));
@@ -18,7 +22,7 @@ export function showAnswers({ after, moves }, state, go) {
 }
 
 function row(answer, before, state, go) {
-  const old = before.get(answer.entity), moved = before.size ? (old ?? Infinity) - answer.rank : 0;
+  const old = before.get(answer.entity);
   const width = answer.probability < MIN_PROBABILITY ? 0 : Math.max(0.4, 100 * answer.probability);
   const bar = svg("svg", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
     svg("rect", { width, height: 4 }));
@@ -26,14 +30,17 @@ function row(answer, before, state, go) {
     type: "button", "data-key": answer.entity, "aria-pressed": String(answer.entity === state.answer),
     click: () => go({ ...state, answer: answer.entity }),
   }, el("span", { class: "number" }, `${answer.rank}.`), el("span", { class: "name" }, answer.entity), bar,
-  el("span", { class: "number" }, percent(answer.probability)), change(old, moved)));
+  el("span", { class: "number" }, percent(answer.probability)), ...(old ? [change(old, answer)] : [])));
 }
 
-function change(old, moved) {
-  if (moved > 0) {
-    const label = old ? `up ${moved}` : "new";
-    return el("span", { class: "number up", role: "img", "aria-label": label }, old ? `▲ ${moved}` : "new");
-  }
-  if (moved < 0) return el("span", { class: "number down", role: "img", "aria-label": `down ${-moved}` }, `▼ ${-moved}`);
-  return el("span", {});
+function change({ rank_before: rank, probability_before: probability }, answer) {
+  return el("span", { class: "change" }, move(rank, answer.rank), " ", el("span", { class: "old" }, `was ${percent(probability)}`));
+}
+
+function move(before, after) {
+  if (before === null) return el("span", { class: "up" }, "new");
+  const moved = before - after;
+  if (!moved) return "";
+  const label = moved > 0 ? `up ${moved}` : `down ${-moved}`;
+  return el("span", { class: moved > 0 ? "up" : "down", role: "img", "aria-label": label }, `${moved > 0 ? "▲" : "▼"} ${Math.abs(moved)}`);
 }

@@ -4,14 +4,14 @@ import { complete } from "./combobox.js";
 import { $, el } from "./elements.js";
 
 const PARTS = ["subject", "relation", "object", "time"];
-const line = ({ subject, relation, object, time }) => `${subject} ${relation} ${object}, ${time}`;
+const line = ({ subject, relation, object, time }) => `${subject} ${relation} ${object}, ${time ?? "all such facts"}`;
 const plain = (fact) => Object.fromEntries(PARTS.map((part) => [part, fact[part]]));
 const same = (one, other) => PARTS.every((part) => String(one[part]) === String(other[part]));
 
 export const isChanged = (state) => state.without.length + state.with.length > 0;
 export const unchanged = (state) => ({ ...state, without: [], with: [] });
 
-// The state without some facts. A fact that was only supposed is no longer supposed.
+// The state without some facts; one without a time means all such facts. A fact that was only supposed is no longer supposed.
 export const leaveOut = (state, facts) => facts.map(plain).reduce((changed, fact) => {
   if (changed.with.some((one) => same(one, fact))) return { ...changed, with: changed.with.filter((one) => !same(one, fact)) };
   return changed.without.some((one) => same(one, fact)) ? changed : { ...changed, without: [...changed.without, fact] };

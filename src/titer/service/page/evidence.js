@@ -29,5 +29,6 @@ export async function showEvidence(forecast, answer, onLeaveOut, isCurrent) {
   $("shares").hidden = !reasons.length;
   $("evidence-actions").replaceChildren(...(drawn ? [svgButton("evidence", () => $("timeline").querySelector("svg"))] : []));
   $("evidence").hidden = false;
+  $("timeline").scrollLeft = $("timeline").scrollWidth; // the question and the latest facts are at the right end
   $("status").textContent += ` ${$("explained").textContent}.`;
 }

@@ -34,11 +34,12 @@ async function answersTo(state) {
 }
 
 export async function show(isCurrent) {
-  const state = readState(), held = focused();
+  const state = readState(), held = focused(), selected = shown?.state.answer;
   for (const key of FIELDS) $(key).value = state[key];
   $("examples").hidden = Boolean(state.relation);
   if (!state.relation) {
     clear();
+    document.title = `${title()} – titer`;
     return showExamples();
   }
   if (state.subject && state.object) { // all is given, so the question is whether and when
@@ -56,6 +57,13 @@ export async function show(isCurrent) {
   showChanges(state, go);
   showSupposing(state, go);
   refocus(held);
+  if (shown && state.answer && selected !== undefined && selected !== state.answer) reveal($("explained"));
+}
+
+// On a small screen the evidence is below the answers: selecting one must change something in view.
+function reveal(heading) {
+  const { top } = heading.getBoundingClientRect();
+  if (top > 0.75 * innerHeight) heading.scrollIntoView({ block: "start" });
 }
 
 async function explain(forecast, state, isCurrent) {

@@ -11,16 +11,19 @@ export function reasonList(reasons, onLeaveOut) {
   // The same lines as on the command line: the reasons worth showing, and all other evidence together.
   const lines = reasons.length && rest >= WORTH_SHOWING ? [...reasons, { share: rest, text: "weaker evidence", facts: [] }] : reasons;
   return el("ul", { class: "reasons" }, ...lines.map((reason) => el("li", {},
-    el("span", { class: "number" }, wholePercent(reason.share)), " ", el("span", {}, reason.text), " ", leaveOutButton(reason, onLeaveOut))));
+    el("span", { class: "number" }, wholePercent(reason.share)), " ", el("span", {}, reason.text), " ", leaveOutButtons(reason, onLeaveOut))));
 }
 
-function leaveOutButton({ facts, count, text }, onLeaveOut) {
+// Evidence of several facts: the latest of them or all are left out. A path has no "all": its facts differ.
+function leaveOutButtons({ facts, count, text }, onLeaveOut) {
   if (!onLeaveOut || !facts.length) return "";
-  const words = count > 1 ? "Leave out the latest" : "Leave out";
-  return el("button", {
-    type: "button", class: "quiet", "data-key": text, "aria-label": `${words}: ${facts.map((fact) => fact.sentence).join("; ")}`,
-    click: () => onLeaveOut(facts),
+  const sentences = facts.map((fact) => fact.sentence).join("; ");
+  const button = (words, chosen) => el("button", {
+    type: "button", class: "quiet", "data-key": `${words} ${text}`, "aria-label": `${words}: ${sentences}`, click: () => onLeaveOut(chosen),
   }, words);
+  if (count === 1) return el("span", { class: "leave-out" }, button("Leave out", facts));
+  const all = facts.length === 1 ? [button("Leave out all", facts.map(({ time, ...names }) => names))] : [];
+  return el("span", { class: "leave-out" }, button("Leave out the latest", facts), ...all);
 }
 
 // Causes (why something happens at all) and reasons (why with this object), strongest first.

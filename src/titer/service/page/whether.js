@@ -41,6 +41,7 @@ export async function showWhether(state, go, isCurrent) {
     el("h3", {}, "Probability that it has happened by"), chart,
     el("p", { class: "note" }, quantileWords(after)),
     ...eventReasons(event, (facts) => go(leaveOut(state, facts))), actions(after, chart));
+  document.title = `${event.subject} ${event.relation} ${event.object} – titer`;
   $("status").textContent = `${chance(curve.at(-1).by)} by ${curve.at(-1).date}. ${quantileWords(after)}`;
 }
 
