@@ -36,7 +36,7 @@ def test_questions_and_answers_are_in_an_object_store(
         lost = sorted(parts)[1]
         del objects[lost]
         again = invoke(*words)
-        assert f"{len(parts) - 1} of {len(parts)} partitions are answered already" in again.stderr
+        assert f"{len(parts) - 1} of {len(parts)} partitions answered already" in again.stderr
         assert objects[lost] == parts[lost]
         changed = invoke(*words, "--top", "2")
         assert "differs in: options" in str(changed.exception)

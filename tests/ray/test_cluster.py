@@ -182,7 +182,7 @@ def test_an_interrupted_job_goes_on_and_repeats_nothing(
         time.sleep(0.1)
     done = {path.name: path.stat().st_mtime_ns for path in out.glob("part-*")}
     assert 5 <= len(done) < len(expected)
-    assert f"{len(done)} of {len(expected)} partitions are answered already" in finish(start(words, out, cluster))
+    assert f"{len(done)} of {len(expected)} partitions answered already" in finish(start(words, out, cluster))
     assert files_of(out) == expected
     assert {name: (out / name).stat().st_mtime_ns for name in done} == done
 

@@ -133,7 +133,7 @@ class TestSize:
         assert client.post("/v1/forecast", json=many).status_code == 200
         response = client.post("/v1/forecast", json={**many, "explain": 1})
         assert response.status_code == 422
-        assert "at most 1000, not 5000" in problem(response)["message"]
+        assert "at most 1,000, not 5,000" in problem(response)["message"]
 
     @pytest.mark.slow
     @pytest.mark.parametrize("path", ["/v1/forecast", "/v1/explain", "/v1/what-if", "/v1/facts", "/nowhere"])
