@@ -46,7 +46,7 @@ def test_the_first_step_is_given_as_from(client: TestClient):
 @pytest.mark.parametrize(
     ("path", "params", "message"),
     [
-        ("/v1/events", {"top": 1001}, "top may be at most 1000"),
+        ("/v1/events", {"top": 1001}, "top may be at most 1,000"),
         ("/v1/events", {"within": "31"}, "1 to 30 time steps"),
         ("/v1/events", {"subject": "Aldorra"}, "unknown entity"),
         ("/v1/events", {"top": 101, "explain": 1}, "top may be at most 100"),
