@@ -75,6 +75,7 @@ def test_the_limit_of_a_container_and_other_processes_leave_fewer_cores(
     assert idle_cores(quota) == 1
 
 
+@pytest.mark.slow
 def test_the_option_reaches_training_and_forecasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TITER_THREADS", "1")
     titer("train", "small-world", "--model", "recurrency", "--out", tmp_path / "run", "--threads", "2")

@@ -193,6 +193,7 @@ def test_forecast_prints_names_dates_and_evidence(runs: dict[str, Path]):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: dict[str, Path], tmp_path: Path):
     for words, message in (
         (("forecast", runs["recurrency"], "Aldorai", "accuse"), "did you mean 'Aldoria'"),
@@ -217,12 +218,14 @@ def test_an_error_is_one_line_on_standard_error_and_a_nonzero_exit_code(runs: di
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_training_is_not_announced_before_the_run_directory_is_checked(runs: dict[str, Path]):
     result = titer_process("train", "small-world", "--model", "recurrency", "--out", runs["recurrency"])
     assert result.returncode == 1
     assert result.stderr.startswith(f"error: {runs['recurrency']} already holds a run")
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_output_into_a_pipe_has_no_progress_bars_and_no_colours(runs: dict[str, Path]):
     result = titer_process("evaluate", runs["recurrency"])

@@ -68,6 +68,7 @@ def test_an_error_does_not_read_the_rest_of_a_file():
     assert text.num_read < 1 << 16
 
 
+@pytest.mark.slow
 def test_a_large_list_takes_little_memory(tmp_path: Path):
     path = tmp_path / "large.json"
     with path.open("w") as file:

@@ -10,6 +10,7 @@ from commands import invoke
 from object_store import object_store
 
 
+@pytest.mark.slow
 def test_questions_and_answers_are_in_an_object_store(
     recurrency_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,4 +1,5 @@
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -57,8 +58,12 @@ def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def test_metrics_are_explained_and_baselines_belong_to_the_row_above(path_mixture_run: Path, tmp_path: Path):
-    write_report(Run(path_mixture_run), tmp_path / "report.html", examples=0)
+def test_metrics_are_explained_and_baselines_belong_to_the_row_above(
+    path_mixture_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path
+):
+    run = run_copy(path_mixture_run)
+    store_quick_events(run)
+    write_report(Run(run), tmp_path / "report.html", examples=0)
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "MRR is the mean of 1 / rank" in html
     assert '<span class="within">recurrency (baseline)</span>' in html

@@ -28,6 +28,7 @@ def refers_to(value: Any) -> set[str]:
     return set(re.findall(r"#/components/schemas/([\w.-]+)", str(value)))
 
 
+@pytest.mark.slow
 def test_every_request_body_is_shown_with_all_its_keys(openapi: dict[str, Any]):
     page, schemas = documentation(openapi), openapi["components"]["schemas"]
     bodies = {

@@ -171,6 +171,7 @@ class TestToken:
         sent = b"Bearer " + raw if kind == "bearer" else b"Basic " + base64.b64encode(b"anyone:" + raw)
         assert guarded.get("/v1/model", headers=[(b"Authorization", sent)]).status_code == 200
 
+    @pytest.mark.slow  # wrong tokens are delayed
     @pytest.mark.parametrize(
         "sent",
         [b"", b"Bearer", b"Bearer ", b"Bearer \xff\xfe", "Bearer gehëim".encode(), b"Basic \xff", b"Basic /w==",
