@@ -91,6 +91,7 @@ def test_no_document_imports_a_deeper_module(page: Path):
         assert not re.search(r"(from|import) titer\.(?!ray import)", block.code), block.code
 
 
+@pytest.mark.slow
 class TestReader:
     def test_a_wrong_output_is_reported(self, tmp_path: Path):
         page = tmp_path / "page.md"

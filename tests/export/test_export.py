@@ -109,6 +109,7 @@ def read_csv(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter=delimiter))
 
 
+@pytest.mark.slow
 def test_forecasts_are_those_of_the_forecaster_and_evidence_names_facts_before_them(
     path_mixture_run: Path, tmp_path: Path
 ):

@@ -42,6 +42,7 @@ def window(forecaster: Forecaster) -> CheckedForecast:
     return forecaster.check("2023-06-20", 7, top=40)
 
 
+@pytest.mark.slow
 def test_events_happened_if_and_only_if_a_fact_of_the_window_has_their_names(
     window: CheckedForecast, world_data: Dataset
 ):
