@@ -253,9 +253,9 @@ def _tried(source: Source, options: TableOptions, understood: list[str]) -> Prop
     reader.take(Records(source.name, [row for row in rows if any(value.strip() for value in row.values())]))
     table = reader.table()
     facts = _first_facts(table)
-    return Proposal(
-        options, understood, facts, rejections.summary(), len(rejections), len(table.facts) / table.num_rows
-    )
+    # The sample has no header, blank or malformed rows, so its rows have other numbers than those of the file.
+    problems = rejections.summary(with_rows=False)
+    return Proposal(options, understood, facts, problems, len(rejections), len(table.facts) / table.num_rows)
 
 
 def _first_facts(table: Table) -> list[str]:

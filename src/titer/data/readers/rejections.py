@@ -87,14 +87,19 @@ class Rejections:
         lines.append("(--bad-rows skip leaves such rows out and lists them in a file)")
         raise DataError("\n".join(lines))
 
-    def summary(self) -> list[str]:
-        """Return one line for each kind of reason, the most frequent first."""
+    def summary(self, *, with_rows: bool = True) -> list[str]:
+        """Return one line for each kind of reason, the most frequent first.
+
+        Args:
+            with_rows: Whether each line says in which row the reason occurred first.
+        """
         ordered = sorted(self.reasons.values(), key=lambda reason: -reason.count)
         lines: list[str] = []
         for reason in ordered[:MAX_REASONS]:
             column = f"column {reason.first.column!r}: " if reason.first.column else ""
-            where = f"first in row {reason.first.row}" + (f" of {reason.first.file}" if len(self.sources) > 1 else "")
-            lines.append(f"  {self.share(reason.count)}: {column}{reason.first.reason} ({where})")
+            file = f" of {reason.first.file}" if len(self.sources) > 1 else ""
+            where = f" (first in row {reason.first.row}{file})" if with_rows else ""
+            lines.append(f"  {self.share(reason.count)}: {column}{reason.first.reason}{where}")
         if hidden := ordered[MAX_REASONS:]:
             lines.append(f"  {self.share(sum(reason.count for reason in hidden))}: other reasons")
         return lines
