@@ -1,6 +1,7 @@
 """The evidence of a path mixture: shares of the weight of an answer."""
 
 import math
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,13 +16,22 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.decayed_counts import HORIZONS
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.evidence import Edge
+from titer.models.evidence import Edge, Evidence
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.mixture import Mixture
 from titer.models.path_mixture.model import FREQUENCY, PRIOR, PathMixture
 from titer.models.path_mixture.query_batch import QueryBatch
 
 KINDS = ("direct", "two_hops", "same_relation", "trust", "prior")
+
+
+def evidence_of_all_answers(model: PathMixture, graph: Graph, time: int, seed: int) -> Iterator[list[Evidence]]:
+    """Yield the whole evidence for each entity as the answer to one query."""
+    history = History(graph.facts, graph.vocabulary)
+    query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
+    with torch.inference_mode():
+        for answer in range(graph.vocabulary.num_entities):
+            yield model.explain(query, answer, history, limit=1_000_000)
 
 
 @pytest.mark.slow
@@ -34,13 +44,9 @@ KINDS = ("direct", "two_hops", "same_relation", "trust", "prior")
 )
 def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, members: int, without: set[str]):
     model = mixture(graph, members=members, **dict.fromkeys(without, False))
-    history = History(graph.facts, graph.vocabulary)
-    query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
-    with torch.inference_mode():
-        for answer in range(graph.vocabulary.num_entities):
-            evidence = model.explain(query, answer, history, limit=1_000_000)
-            assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
-            assert all(item.share > 0 for item in evidence)
+    for evidence in evidence_of_all_answers(model, graph, time, seed):
+        assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
+        assert all(item.share > 0 for item in evidence)
 
 
 @pytest.mark.slow
@@ -77,12 +83,8 @@ def test_shares_sum_to_one_for_very_small_weights(graph: Graph, time: int, seed:
                 if hasattr(kind, name):
                     getattr(kind, name).weight.sub_(60)
         only.prior.frequency.never.weight.fill_(-200)
-    history = History(graph.facts, graph.vocabulary)
-    query = Queries.one(seed % graph.vocabulary.num_entities, seed % graph.vocabulary.num_directed_relations, time)
-    with torch.inference_mode():
-        for answer in range(graph.vocabulary.num_entities):
-            evidence = model.explain(query, answer, history, limit=1_000_000)
-            assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
+    for evidence in evidence_of_all_answers(model, graph, time, seed):
+        assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
 
 
 def test_the_evidence_for_an_unseen_entity_is_its_fact_and_the_prior():
