@@ -10,6 +10,7 @@ split once, and writes a result file to ``benchmarks/other_questions``.
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -23,6 +24,7 @@ from titer.models.path_mixture.loss import MIN_LOG_PROBABILITY
 from titer.models.path_mixture.mixture import Weights
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.query_batch import QueryBatch
+from titer.models.path_mixture.training_plan import TrainingPlan
 from titer.runs.reproduce import find_configuration, reproduce, write_result
 
 RESULTS = Path(__file__).parent / "other_questions"
@@ -86,6 +88,12 @@ class Informed(PathMixture):
         self.of_number = nn.Embedding(relations, 2)
         for table in (self.of_query, self.of_number):
             nn.init.zeros_(table.weight)
+
+    def plans(
+        self, queries: titer.Queries, answers: Tensor, sizes: Sequence[int], history: titer.History
+    ) -> list[TrainingPlan] | None:
+        """Return none, unless nothing is known: ``planned_step`` does not see the other questions."""
+        return super().plans(queries, answers, sizes, history) if self.knows == "nothing" else None
 
     def training_step(self, queries: titer.Queries, answers: Tensor, history: titer.History) -> titer.StepResult:
         """Return the mean cross-entropy of the answers, as that of the path mixture."""
