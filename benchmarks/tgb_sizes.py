@@ -9,6 +9,7 @@ file says how many. Results go to ``benchmarks/tgb_sizes``; ``python benchmarks/
 """
 
 import argparse
+import fcntl
 import json
 import resource
 import tempfile
@@ -83,6 +84,10 @@ def measure(benchmark: TgbBenchmark, options: argparse.Namespace, folder: Path) 
     stages.end("write candidates")
     _ = history_of(dataset).pair_index
     stages.end("index")
+    if options.lock:
+        waited_for = options.lock.open("w")  # released when the process ends
+        fcntl.flock(waited_for, fcntl.LOCK_EX)
+        stages.end("wait")
     config = Config.load(None, options.model, options.set)
     torch.manual_seed(0)
     model = model_class(options.model)(dataset.vocabulary, dataset.axis, config.model).to(device)
@@ -149,6 +154,7 @@ def main() -> None:
     parser.add_argument("--trained", type=int, default=400_000, help="training queries to measure")
     parser.add_argument("--queries", type=int, default=40_000, help="test queries to measure")
     parser.add_argument("--folder", type=Path, help="where to put the generated data (default: a temporary folder)")
+    parser.add_argument("--lock", type=Path, help="file that measurements at the same time wait for")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.words = [options.dataset, "--model", options.model, *(["--static"] if options.static else [])]

@@ -106,6 +106,17 @@ def test_a_damaged_file_is_an_error(world_data: Dataset, tmp_path: Path):
         load_events(tmp_path / "events.safetensors", world_data.vocabulary, world_data.axis)
 
 
+def test_an_event_model_of_another_version_is_refused(
+    events: EventModel, world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.safetensors"
+    monkeypatch.setattr("titer.events.storage.FORMAT", 1)
+    save_events(events, path)
+    monkeypatch.undo()
+    with pytest.raises(RunError, match="another version of titer; delete it"):
+        load_events(path, world_data.vocabulary, world_data.axis)
+
+
 def test_a_history_may_have_entities_that_training_did_not(events: EventModel, model: Model, world_data: Dataset):
     known = world_data.vocabulary
     grown = Vocabulary([*known.entities, "Newland"], known.relations)

@@ -13,9 +13,9 @@ class EventConfig:
     """Maximum number of training examples."""
     min_rows: int = 40_000
     """Minimum number of training examples to draw."""
-    rows_per_fact: int = 4
+    rows_per_fact: int = 12
     """Training examples for each fact of the training split, between these limits."""
-    epochs: int = 4
+    epochs: int = 3
     """Minimum number of passes over the examples."""
     min_batches: int = 300
     """Minimum number of batches: with few examples there are more passes."""
@@ -25,8 +25,8 @@ class EventConfig:
     """Largest learning rate of Adam."""
     members: int = 2
     """Networks whose log intensities are averaged."""
-    num_queries: int = 512
-    """Directed pairs (entity, relation) per forecast whose answers the model scores."""
+    num_queries: int = 2048
+    """Directed pairs (entity, relation) per forecast whose answers the model scores; fewer with many entities."""
     new_per_query: int = 20
     """Facts that never occurred before, kept for each of these pairs."""
     new_relations: int = 20_000

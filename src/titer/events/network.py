@@ -3,13 +3,12 @@
 import torch
 from torch import Tensor, nn
 
+from titer.events.counts import MEAN_RATE, SCALE
 from titer.events.index import NUM_ORIGIN_FEATURES, NUM_TARGET_FEATURES
 from titer.events.triples import BAG_HORIZONS, Bag
 
 MAX_LOG_INTENSITY = 2.2
 """No probability is above 1 - exp(-exp(2.2)), which is 99.99 %."""
-START = -4.0
-"""Logarithm of the intensity before training."""
 
 
 class IntensityNetwork(nn.Module):
@@ -17,7 +16,8 @@ class IntensityNetwork(nn.Module):
 
     With the features x of a fact (decayed counts of all groups it belongs to, see ``EventIndex``), its relation r, the
     earlier facts B between its entities and the features y of the forecast step:
-    \(\log \lambda = f(g(x, e_r, \sum_{r' \in B} w_{r'} e_{r'}), y)\) with two small networks f and g.
+    \(\log \lambda = \log \bar{\lambda} + f(g(x, e_r, \sum_{r' \in B} w_{r'} e_{r'}), y)\) with two small networks f and
+    g, and the mean \(\bar{\lambda}\) of the fact's rates at several horizons.
     """
 
     mean: Tensor
@@ -59,16 +59,17 @@ class IntensityNetwork(nn.Module):
         )
 
     def encode(self, features: Tensor, relation: Tensor, pooled: Tensor) -> Tensor:
-        """Return what does not depend on the step ahead. (triples, hidden)"""
+        """Return what does not depend on the step ahead, and the log mean rate last. (triples, hidden + 1)"""
         scaled = ((features - self.mean) / self.deviation).clamp(-8, 8)
         inputs = [scaled, self.dropout(self.relation(relation)), self.dropout(pooled)]
-        return self.trunk(torch.cat([*inputs, self.mix(pooled) * self.query(relation)], dim=1))
+        code = self.trunk(torch.cat([*inputs, self.mix(pooled) * self.query(relation)], dim=1))
+        return torch.cat([code, SCALE * features[:, MEAN_RATE, None]], dim=1)
 
     def forward(self, code: Tensor, relation: Tensor, target: Tensor) -> Tensor:
         """Return log intensities of any occurrence and of the first, at the step of the targets. (triples, 2)"""
-        found = self.head(torch.cat([self.dropout(code), target], dim=1)) + self.bias(relation)
+        found = self.head(torch.cat([self.dropout(code[:, :-1]), target], dim=1)) + self.bias(relation)
         # The first occurrence differs from any only where there is reason to: events that come together, lasting facts.
-        found = torch.stack([found[:, 0], found[:, 0] + found[:, 1]], dim=1) + START
+        found = torch.stack([found[:, 0], found[:, 0] + found[:, 1]], dim=1) + code[:, -1:]
         return found.clamp(max=MAX_LOG_INTENSITY)
 
 

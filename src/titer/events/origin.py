@@ -22,6 +22,8 @@ from titer.models.base import Model
 
 CHUNK = 1 << 15
 """Facts whose features are computed at once; bounds the memory."""
+MAX_SCORES = 1 << 27
+"""Scores of entities that are kept at once; with many entities, fewer pairs are scored."""
 MIN_INTENSITY = 1e-9
 
 
@@ -82,7 +84,8 @@ def prepare_origin(
     rows = torch.arange(len(table.place), device=table.place.device)
     log_intensity = log_intensities(networks, table, codes, rows, 1)[:, 0]
     pair, intensity, expected_new = _pairs(index, novelty, novelty_network, table.triples, log_intensity, table.elapsed)
-    best = _busiest(pair, intensity, expected_new, index, config.num_queries)
+    number = min(config.num_queries, MAX_SCORES // index.num_entities)
+    best = _busiest(pair, intensity, expected_new, index, number)
     answers = score_pairs(model, history, best, time)
     none = _nothing(table.triples[:0])
     partial = Origin(
