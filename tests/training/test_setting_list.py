@@ -53,6 +53,11 @@ def test_the_range_of_a_choice_names_the_choices():
     assert seed.range == "at least 0 and at most 2147483647"
 
 
+def test_the_range_of_a_list_names_its_values():
+    (lengths,) = (one for one in settings_of("tlogic") if one.name == "model.rule_lengths")
+    assert lengths.range == "list of whole numbers"
+
+
 def test_the_command_lists_settings():
     shown = titer("settings", "recurrency")
     assert "\nmodel.shrinkage = 100.0  (at least 0)\n    Strength of the pull" in shown

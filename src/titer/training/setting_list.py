@@ -5,7 +5,7 @@ import inspect
 import re
 import textwrap
 from dataclasses import MISSING, Field, dataclass, fields
-from typing import Any
+from typing import Any, get_args
 
 from titer.errors import ConfigError
 from titer.models.registry import model_class
@@ -17,6 +17,9 @@ PROBES: dict[str, tuple[Any, ...]] = {
     "str": ("\0",),
 }
 """Values by type that a setting may reject, saying which values it accepts."""
+
+NAMES = {"int": "whole number", "float": "number", "str": "text"}
+"""What types are called in the list."""
 
 
 @dataclass(frozen=True)
@@ -97,5 +100,6 @@ def _range(config: type, field: Field[Any], table: str) -> str:
             # Other settings may reject the probe too; only what is said about this one counts.
             if said := re.match(rf"{table}\.{field.name} must (?:be )?(.*), not ", str(error), re.DOTALL):
                 clauses.append(said[1])
-    names = {"int": "whole number", "float": "number", "str": "text"}
-    return " and ".join(dict.fromkeys(clauses)) or names.get(kind, kind)
+    if kind == "tuple":
+        return f"list of {NAMES[get_args(field.type)[0].__name__]}s"
+    return " and ".join(dict.fromkeys(clauses)) or NAMES.get(kind, kind)
