@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from rendering.campaigns import campaign_commands, campaign_figures, campaign_table
+from rendering.campaigns import campaign_commands, campaign_figures, campaign_table, checksum_table
 from rendering.case_study import case_table
 from rendering.comparison import best_cells, best_published, other_systems_table, second_icews14_table
 from rendering.conventions import other_questions_table, published_convention_table
@@ -217,6 +217,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "campaigns": campaign_table,
     "campaigns, figures": campaign_figures,
     "campaigns, commands": campaign_commands,
+    "checksums": checksum_table,
     **{
         f"path mixture, {name}": logged("path_mixture", name)
         for name in ("first design", "without improvement", "with improvement", "names")

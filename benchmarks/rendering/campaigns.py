@@ -1,4 +1,4 @@
-"""Results of the campaigns, from ``campaigns/``."""
+"""Results of the campaigns, from ``campaigns/``, and the cost of checksums."""
 
 from typing import Any
 
@@ -36,6 +36,13 @@ def campaign_commands(measured: Measurements) -> list[str]:
     """Return the command of each campaign."""
     commands = [row["command"] for row in measured.campaigns.values()]
     return ["<!-- not run: it takes hours -->\n```sh", *commands, "```"] if commands else []
+
+
+def checksum_table(measured: Measurements) -> list[str]:
+    """Return the cost of checksums."""
+    found = measured.checksums.get("milliseconds_per_gigabyte", {})
+    rows = [[name, f"{value:,}"] for name, value in found.items()]
+    return table(["", "ms of CPU time per GB"], rows) if rows else []
 
 
 def _shown(value: Any) -> str:

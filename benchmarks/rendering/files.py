@@ -42,6 +42,8 @@ class Measurements:
     """Throughput of batch jobs by run, from ``ray/``."""
     campaigns: dict[str, Row] = field(default_factory=dict)
     """Results of long campaigns by name, from ``campaigns/``."""
+    checksums: Row = field(default_factory=dict)
+    """Cost of checksums, from ``checksums.json``; empty if it was not measured yet."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -60,6 +62,7 @@ class Measurements:
             list(_all(folder / "tgb_sizes").values()),
             _all(folder / "ray"),
             _all(folder / "campaigns"),
+            _all(folder).get("checksums", {}),
         )
 
     def of(self, label: str) -> list[Row]:
