@@ -4,6 +4,7 @@ import importlib.util
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -69,8 +70,9 @@ def test_training_learns_what_the_other_questions_show(script: ModuleType, world
     splits = world_data.train[:200], world_data.valid[:20], world_data.test[:20]
     dataset = titer.Dataset("part", world_data.vocabulary, world_data.axis, *splits)
     script.Informed.questions = script.Questions(dataset)
-    trained = titer.train(dataset, "path_mixture_informed", epochs=1, knows="relations", **SMALL)
-    assert bool(trained.model.of_query.weight.any())
+    settings: dict[str, Any] = {**SMALL, "knows": "relations", "epochs": 1}
+    trained = titer.train(dataset, "path_mixture_informed", **settings)
+    assert bool(trained.model.get_parameter("of_query.weight").any())
 
 
 KNOWLEDGE = {"entities": False, "relations": False, "both-directions": True}
