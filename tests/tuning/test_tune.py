@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,6 +189,17 @@ tune.tune(titer.load_dataset("small-world"), config, space, sys.argv[1], trials=
 """
 
 
+def _wait_for_heartbeat(path: Path):
+    # Optuna reports the first heartbeat from a thread that starts together with the trial.
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with closing(sqlite3.connect(path, timeout=30)) as database:
+            if database.execute("SELECT count(*) FROM trial_heartbeats").fetchone()[0]:
+                return
+        time.sleep(0.05)
+    pytest.fail("the worker reported no heartbeat")
+
+
 def test_the_trial_of_a_killed_worker_is_tried_again(
     world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -200,6 +213,7 @@ def test_the_trial_of_a_killed_worker_is_tried_again(
     )
     assert worker.stdout is not None
     assert worker.stdout.readline() == "begun\n"
+    _wait_for_heartbeat(tmp_path / "study.db")
     worker.send_signal(signal.SIGKILL)
     worker.wait(30)
     worker.stdout.close()
