@@ -74,18 +74,19 @@ def default_new() -> Tensor:
     return torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 0.0])
 
 
-def repeated_inputs(log_intensity: Tensor, estimates: Estimates) -> Tensor:
+def repeated_inputs(log_intensity: Tensor, estimates: Estimates, ahead: int) -> Tensor:
     """Return the terms of the combination for facts that occurred before. (facts, NUM_REPEATED)
 
     Args:
         log_intensity: Of the networks. Shape (facts,).
         estimates: Other estimates of the same facts.
+        ahead: The step that the intensities are of; the trees know the first one alone.
     """
     flags = estimates.known.float()
     differences = torch.stack([estimates.forward - log_intensity, estimates.backward - log_intensity], dim=1)
     differences = differences.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * flags
     one = torch.ones_like(log_intensity)[:, None]
-    trees = estimates.trees[:, None].clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE)
+    trees = estimates.trees[:, None].clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * (ahead == 1)
     return torch.cat([one, log_intensity[:, None], differences, flags, trees, estimates.recent], dim=1)
 
 

@@ -114,7 +114,7 @@ class _Collected:
         rows, weight = _thinned(origin, happens, 1, generator)
         estimates = origin.estimates[rows]
         base = events.uncalibrated(origin, rows, ahead, ahead)[0][:, 0]
-        inputs = repeated_inputs(base, estimates)
+        inputs = repeated_inputs(base, estimates, ahead)
         self.repeated.append((inputs, happens[rows], weight))
         happens = _happens(index, origin.new.triples, target)
         for paired, parts in ((True, self.paired), (False, self.new)):
@@ -122,7 +122,7 @@ class _Collected:
             new = origin.new[rows]
             if paired:
                 base = new_intensities(events.intensity_networks, index, new, origin.elapsed, ahead)[:, 0]
-                inputs = repeated_inputs(base, new.estimates)
+                inputs = repeated_inputs(base, new.estimates, ahead)
             else:
                 inputs = new_inputs(new.estimates)
             parts.append((inputs, happens[rows], torch.ones_like(new.estimates.forward)))

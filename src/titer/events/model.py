@@ -200,7 +200,7 @@ class EventModel(nn.Module):
         expected = torch.zeros_like(cumulative)
         for step, values in enumerate(found, start=first):
             ahead, base = min(step, MAX_AHEAD), values[:, 0]
-            inputs = repeated_inputs(base, estimates)
+            inputs = repeated_inputs(base, estimates, step)
             combined = inputs @ self.calibration.at(self.calibration.repeated, ahead)
             log_intensity = map_inputs(combined) @ self.calibration.at(self.calibration.step, ahead)
             log_intensity = log_intensity.clamp(max=MAX_LOG_INTENSITY)
@@ -223,7 +223,7 @@ class EventModel(nn.Module):
         for step in range(first, last + 1):
             found = new_intensities(self.intensity_networks, index, new, elapsed, step)
             ahead, base = min(step, MAX_AHEAD), found[:, 0]
-            paired = repeated_inputs(base, estimates) @ self.calibration.at(self.calibration.paired, ahead)
+            paired = repeated_inputs(base, estimates, step) @ self.calibration.at(self.calibration.paired, ahead)
             other = inputs @ self.calibration.at(self.calibration.new, ahead)
             log_intensity = torch.where(new.paired, paired, other).clamp(max=1.0)
             at.append(_probability(log_intensity))

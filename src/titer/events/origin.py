@@ -102,9 +102,11 @@ def prepare_origin(
     estimates = estimate(partial, index, new, expected_new, unknown)
     corrections = errors.before(networks, trees, table.elapsed)
     repeated = estimate(partial, index, table.triples, intensity, answers)
+    # The surer the networks are that a fact happens, the less the trees count: they do not see what causes what.
+    by_trees = (by_trees - log_intensity) * torch.exp(-torch.exp(log_intensity))
     return replace(
         partial,
-        estimates=replace(repeated, trees=by_trees - log_intensity, recent=corrections.of(table.triples)),
+        estimates=replace(repeated, trees=by_trees, recent=corrections.of(table.triples)),
         new=describe_new(networks, table, new, replace(estimates, recent=corrections.of(new))),
     )
 
