@@ -25,6 +25,7 @@ from quick_events import store_quick_events
 from titer.data.dataset import Dataset
 from titer.runs.run import Run
 from titer.runs.train import train
+from titer.service import clients
 from titer.service.app import create_app
 from titer.service.loaded import load_version
 from titer.service.settings import Settings
@@ -132,11 +133,14 @@ def test_no_request_causes_a_server_error(trained: Run, tmp_path: Path, service:
 
 
 @pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}], ids=["none", "wrong"])
-def test_every_request_without_the_token_is_rejected(trained: Run, tmp_path: Path, sent: dict[str, str]):
+def test_every_request_without_the_token_is_rejected(
+    trained: Run, tmp_path: Path, sent: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(clients, "MAX_SECONDS", 0.001)  # of the delay of wrong tokens
     with described(application(trained, tmp_path, TOKEN), TOKEN) as api:
         for operation in (result.ok() for result in api.get_all_operations()):
-            # The answer to a wrong token is delayed, so it is asked for once.
-            @settings(max_examples=1 if sent else 5, deadline=None, suppress_health_check=NO_HEALTH_CHECKS)
+
+            @settings(max_examples=5, deadline=None, suppress_health_check=NO_HEALTH_CHECKS)
             @given(case=operation.as_strategy())
             def ask(case) -> None:
                 case.headers = {}

@@ -11,6 +11,8 @@ from titer.service.telemetry import Telemetry
 MAX_CLIENTS = 10_000
 MAX_DELAYED = 100
 """Wrong tokens that are delayed at once; more are answered without delay, so that they do not fill the queue."""
+FIRST_SECONDS, MAX_SECONDS = 0.05, 2.0
+"""The delay of the first wrong token of a client, which doubles with each further one, and the longest."""
 FORGET_SECONDS = 300.0
 log = logging.getLogger("uvicorn.error")
 
@@ -18,8 +20,8 @@ log = logging.getLogger("uvicorn.error")
 class WrongTokens:
     """Counts and delays requests with a wrong token: the more of them a client sends, the longer each takes."""
 
-    def __init__(self, telemetry: Telemetry, first_seconds: float = 0.05, most_seconds: float = 2.0):
-        self.telemetry, self.first_seconds, self.most_seconds = telemetry, first_seconds, most_seconds
+    def __init__(self, telemetry: Telemetry):
+        self.telemetry = telemetry
         self._counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._num_delayed = 0
 
@@ -37,7 +39,7 @@ class WrongTokens:
         if self._num_delayed < MAX_DELAYED:
             self._num_delayed += 1
             try:
-                await asyncio.sleep(min(self.first_seconds * 2 ** min(count - 1, 20), self.most_seconds))
+                await asyncio.sleep(min(FIRST_SECONDS * 2 ** min(count - 1, 20), MAX_SECONDS))
             finally:
                 self._num_delayed -= 1
 
