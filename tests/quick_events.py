@@ -13,7 +13,6 @@ QUICK = EventConfig(
     min_batches=30,
     epochs=1,
     members=1,
-    trees=10,
     num_queries=64,
     new_per_query=5,
     new_steps=10,

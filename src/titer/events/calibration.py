@@ -5,13 +5,11 @@ import math
 import torch
 from torch import Tensor, nn
 
-from titer.events.estimates import Estimates
 from titer.events.network import MAX_LOG_INTENSITY, negative_log_likelihood
-from titer.events.recent import NUM_RECENT
 
 HORIZONS = (1, 7, 30)
 """Steps ahead, and lengths of windows, at which parameters are fitted; between them they are interpolated."""
-NUM_REPEATED, NUM_NEW = 7 + NUM_RECENT, 8
+NUM_REPEATED, NUM_NEW = 6, 8
 RIDGE = 1.0
 """Strength of the pull of the parameters towards their defaults, in nats."""
 MAX_DIFFERENCE = 4.0
@@ -25,12 +23,11 @@ MIN_SLOPE = 0.2
 class Calibration(nn.Module):
     """Parameters of the combination at each horizon.
 
-    A fact that occurred before has the intensity λ of the networks, that of the trees, and two estimates through the
-    model: the intensity of its subject and relation times P(object), and that of its object and relation times
-    P(subject). Their logarithms are combined linearly, together with how forecasts turned out lately. So are those of a
-    fact that never occurred, if its entities had other facts with each other, without the trees; any other fact that
-    never occurred has only the estimates through the model. A piecewise linear map of the result calibrates it, and
-    another one the logarithm of the summed intensity of a window.
+    A fact that occurred before has the intensity λ of the network, and two more estimates through the model: the
+    intensity of its subject and relation times P(object), and that of its object and relation times P(subject). Their
+    logarithms are combined linearly. So are those of a fact that never occurred, if its entities had other facts with
+    each other; any other fact that never occurred has only the latter two. A piecewise linear map of the
+    result calibrates it, and another one the logarithm of the summed intensity of a window.
     """
 
     repeated: Tensor  # (horizons, NUM_REPEATED)
@@ -61,7 +58,7 @@ class Calibration(nn.Module):
 
 def default_repeated() -> Tensor:
     """Return parameters that leave the intensities of repeated facts as they are."""
-    return torch.tensor([0.0, 1.0, *(0.0 for _ in range(NUM_REPEATED - 2))])
+    return torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def default_map() -> Tensor:
@@ -74,20 +71,20 @@ def default_new() -> Tensor:
     return torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 0.0])
 
 
-def repeated_inputs(log_intensity: Tensor, estimates: Estimates, ahead: int) -> Tensor:
+def repeated_inputs(log_intensity: Tensor, forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:
     """Return the terms of the combination for facts that occurred before. (facts, NUM_REPEATED)
 
     Args:
-        log_intensity: Of the networks. Shape (facts,).
-        estimates: Other estimates of the same facts.
-        ahead: The step that the intensities are of; the trees know the first one alone.
+        log_intensity: Of the network. Shape (facts,).
+        forward: Log of the intensity of subject and relation, times P(object). Shape (facts,).
+        backward: Log of the intensity of object and relation, times P(subject). Shape (facts,).
+        known: Whether the model scored the pair, for either direction. Shape (facts, 2).
     """
-    flags = estimates.known.float()
-    differences = torch.stack([estimates.forward - log_intensity, estimates.backward - log_intensity], dim=1)
+    flags = known.float()
+    differences = torch.stack([forward - log_intensity, backward - log_intensity], dim=1)
     differences = differences.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * flags
     one = torch.ones_like(log_intensity)[:, None]
-    trees = estimates.trees[:, None].clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * (ahead == 1)
-    return torch.cat([one, log_intensity[:, None], differences, flags, trees, estimates.recent], dim=1)
+    return torch.cat([one, log_intensity[:, None], differences, flags], dim=1)
 
 
 def map_inputs(log_intensity: Tensor) -> Tensor:
@@ -106,10 +103,9 @@ def fit_map(log_intensity: Tensor, happened: Tensor, weight: Tensor | None = Non
     return found
 
 
-def new_inputs(estimates: Estimates) -> Tensor:
+def new_inputs(forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:
     """Return the terms of the combination for facts that never occurred. (facts, NUM_NEW)"""
-    forward, backward = estimates.forward, estimates.backward
-    first, second = estimates.known[:, 0], estimates.known[:, 1]
+    first, second = known[:, 0], known[:, 1]
     zero, columns = torch.zeros_like(forward), list[Tensor]()
     for chosen, values in ((first & ~second, (forward,)), (second & ~first, (backward,))):
         columns += [chosen.float(), *(torch.where(chosen, value, zero) for value in values)]

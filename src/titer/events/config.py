@@ -25,8 +25,6 @@ class EventConfig:
     """Largest learning rate of Adam."""
     members: int = 2
     """Networks whose log intensities are averaged."""
-    trees: int = 100
-    """Boosted trees beside the networks."""
     num_queries: int = 2048
     """Directed pairs (entity, relation) per forecast whose answers the model scores; fewer with many entities."""
     new_per_query: int = 20

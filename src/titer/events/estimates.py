@@ -1,4 +1,4 @@
-"""Estimates of facts beside those of the networks."""
+"""Estimates of facts through the model of the run."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,11 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of facts: through the model, the intensity of one side times the probability of the other; by trees."""
+    """Estimates through the model, of facts: intensity of one side times probability of the other."""
 
     forward: Tensor  # (facts,) log(intensity of subject and relation * P(object))
     backward: Tensor  # (facts,) log(intensity of object and relation * P(subject))
     known: Tensor  # (facts, 2) whether the model scored the pair, for either direction
-    trees: Tensor  # (facts,) log intensity of the trees less that of the networks, less where these are sure; 0 if new
-    recent: Tensor  # (facts, NUM_RECENT) log of events per forecast event of the last steps, of their groups
 
     def __getitem__(self, rows: Tensor) -> "Estimates":
-        return Estimates(self.forward[rows], self.backward[rows], self.known[rows], self.trees[rows], self.recent[rows])
+        return Estimates(self.forward[rows], self.backward[rows], self.known[rows])

@@ -8,13 +8,11 @@ from torch import Tensor, nn
 
 from titer.events.config import EventConfig
 from titer.events.counts import MEAN_RATE, SCALE
-from titer.events.fit_trees import fit_trees
 from titer.events.index import EventIndex
 from titer.events.network import IntensityNetwork, negative_log_likelihood
 from titer.events.novelty import Novelty, NoveltyNetwork
 from titer.events.pairings import Pairings
 from titer.events.rows import Rows, inputs_of, sample_new_rows, sample_rows
-from titer.events.trees import BoostedTrees
 
 FIRST_WEIGHT = 0.5
 """Weight of the likelihood of first occurrences beside that of any occurrence."""
@@ -27,16 +25,14 @@ MAX_PASSES = 20
 """Maximum number of passes over few examples."""
 
 
-def fit_intensity(
-    index: EventIndex, end: int, config: EventConfig, networks: list[IntensityNetwork], trees: BoostedTrees
-) -> None:
+def fit_intensity(index: EventIndex, end: int, config: EventConfig, networks: list[IntensityNetwork]) -> None:
     """Train the intensities of facts on steps before ``end``; each network sees the examples in an order of its own."""
     generator = torch.Generator().manual_seed(config.seed)
     repeated = sample_rows(index, end, _num_rows(index, config), generator)
     rows = Rows.concatenate(repeated, sample_new_rows(Pairings(index), end, config, generator))
     if len(rows) == 0:
         return
-    features, bag, targets = inputs_of(index, rows.triples, rows.elapsed, rows.ahead)
+    features, bag, targets = inputs_of(index, rows)
     relation = rows.triples.relation
     focus = torch.where(torch.arange(len(rows), device=relation.device) < len(repeated), _focus(features), 1.0)
     weight = rows.weight * focus
@@ -56,8 +52,6 @@ def fit_intensity(
 
     for place, network in enumerate(networks):
         train(network, config.seed + place)
-    near = (rows.ahead[: len(repeated)] == 1).nonzero()[:, 0]
-    fit_trees(trees, features[near], targets[near], rows.happened[near], weight[near], config.seed)
 
 
 def fit_novelty(novelty: Novelty, end: int, config: EventConfig, network: NoveltyNetwork) -> None:

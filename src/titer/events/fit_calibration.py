@@ -1,6 +1,5 @@
 """Choose the calibration of event forecasts on the validation split."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -36,8 +35,6 @@ MAX_WINDOWS = 9
 SURE = 0.01
 """Facts that are at least this likely are all used; of the others that do not happen, a part that grows with it."""
 MIN_CHANCE = 0.05
-LOG_FOCUS = math.log(0.05)
-"""Facts that hardly ever happen count less where the combination is fitted, so that it orders the likely ones well."""
 
 
 def fit_calibration(events: "EventModel", model: Model, history: History, steps: range) -> None:
@@ -114,17 +111,18 @@ class _Collected:
         rows, weight = _thinned(origin, happens, 1, generator)
         estimates = origin.estimates[rows]
         base = events.uncalibrated(origin, rows, ahead, ahead)[0][:, 0]
-        inputs = repeated_inputs(base, estimates, ahead)
+        inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
         self.repeated.append((inputs, happens[rows], weight))
         happens = _happens(index, origin.new.triples, target)
         for paired, parts in ((True, self.paired), (False, self.new)):
             rows = (origin.new.paired == paired).nonzero()[:, 0]
             new = origin.new[rows]
+            known = new.estimates.forward, new.estimates.backward, new.estimates.known
             if paired:
                 base = new_intensities(events.intensity_networks, index, new, origin.elapsed, ahead)[:, 0]
-                inputs = repeated_inputs(base, new.estimates, ahead)
+                inputs = repeated_inputs(base, *known)
             else:
-                inputs = new_inputs(new.estimates)
+                inputs = new_inputs(*known)
             parts.append((inputs, happens[rows], torch.ones_like(new.estimates.forward)))
         self.expected_new += float(origin.novelty[is_forward(index, origin)].sum())
         self.happened_new += int((index.began[index.facts_at(target)] >= origin.elapsed).sum())
@@ -132,8 +130,7 @@ class _Collected:
     def fit(self, calibration: Calibration, place: int) -> None:
         """Fit the combination."""
         inputs, happened, weight = _joined(self.repeated)
-        focus = weight * torch.sigmoid(inputs[:, 1] - LOG_FOCUS)
-        calibration.repeated[place] = found = fit_linear(inputs, happened, default_repeated(), focus)
+        calibration.repeated[place] = found = fit_linear(inputs, happened, default_repeated(), weight)
         calibration.step[place] = fit_map(inputs @ found, happened, weight)
         calibration.paired[place] = fit_linear(*_joined(self.paired)[:2], default_repeated())
         calibration.new[place] = fit_linear(*_joined(self.new)[:2], default_new())

@@ -121,11 +121,6 @@ class EventIndex:
         """Return the positions of the triples with a fact at a time."""
         return self._triples_by_time[self._offsets[elapsed] : self._offsets[elapsed + 1]]
 
-    def last_before(self, elapsed: int) -> int:
-        """Return the time of the last fact before a time; -1 if there is none."""
-        earlier = self.fact_elapsed[self.fact_elapsed < elapsed]
-        return int(earlier.max()) if len(earlier) else -1
-
     @cached_property
     def _triples_by_time(self) -> Tensor:
         return self.fact_triple[torch.sort(self.fact_elapsed, stable=True).indices]

@@ -18,8 +18,6 @@ from titer.events.new_facts import NewFacts, new_intensities
 from titer.events.novelty import Novelty, NoveltyNetwork
 from titer.events.origin import Origin, is_forward, log_intensities, prepare_origin
 from titer.events.pairings import Pairings
-from titer.events.recent import RecentErrors
-from titer.events.trees import BoostedTrees
 from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
@@ -33,14 +31,12 @@ class HistoryIndex:
         self.index = EventIndex(history, axis)
         self.novelty = Novelty(self.index)
         self.pairings = Pairings(self.index)
-        self.errors = RecentErrors(self.index)
 
 
 class EventModel(nn.Module):
     r"""The intensity λ(s, r, o, t): how likely a fact is to happen at each of the next steps.
 
-    A fact that occurred before has an intensity from networks on decayed counts of its subject, relation and object,
-    and another one from boosted trees on the same counts.
+    A fact that occurred before has an intensity from a network on decayed counts of its subject, relation and object.
     Where the model of the run scored its subject and relation, this is combined with
     \(\lambda(s, r, t) \, P(o \mid s, r, t)\), and likewise from the object's side. So it is with a fact that never
     occurred between entities that had other facts with each other. Any other fact that never occurred has only the
@@ -68,7 +64,6 @@ class EventModel(nn.Module):
             torch.manual_seed(self.config.seed)
             self.networks = nn.ModuleList(IntensityNetwork(number) for _ in range(self.config.members))
             self.novelty_network = NoveltyNetwork(2 * number)
-        self.trees = BoostedTrees(self.config.trees)
         self.calibration = Calibration()
         self.register_buffer("lasting", torch.zeros(number))
         self._indexed: tuple[History, HistoryIndex] | None = None
@@ -97,7 +92,7 @@ class EventModel(nn.Module):
         index = EventIndex(train, dataset.axis)
         self.lasting.copy_(_lasting(index))
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            fit_intensity(index, index.num_steps, self.config, self.intensity_networks, self.trees)
+            fit_intensity(index, index.num_steps, self.config, self.intensity_networks)
             fit_novelty(Novelty(index), index.num_steps, self.config, self.novelty_network)
         if len(dataset.valid):
             known = Facts.concatenate(dataset.train, dataset.valid)
@@ -129,8 +124,8 @@ class EventModel(nn.Module):
             while len(self._origins) >= MAX_ORIGINS:
                 self._origins.pop(next(iter(self._origins)))
             self._origins[key] = prepare_origin(
-                self.intensity_networks, self.trees, self.novelty_network, indexed.index, indexed.novelty,
-                indexed.pairings, indexed.errors, model, history, time, self.config,
+                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, indexed.pairings, model,
+                history, time, self.config,
             )  # fmt: skip
         return self._origins[key]
 
@@ -200,7 +195,7 @@ class EventModel(nn.Module):
         expected = torch.zeros_like(cumulative)
         for step, values in enumerate(found, start=first):
             ahead, base = min(step, MAX_AHEAD), values[:, 0]
-            inputs = repeated_inputs(base, estimates, step)
+            inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
             combined = inputs @ self.calibration.at(self.calibration.repeated, ahead)
             log_intensity = map_inputs(combined) @ self.calibration.at(self.calibration.step, ahead)
             log_intensity = log_intensity.clamp(max=MAX_LOG_INTENSITY)
@@ -216,14 +211,15 @@ class EventModel(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return the same as ``curves`` for facts that never occurred before a time."""
         estimates = new.estimates
-        inputs = new_inputs(estimates)
+        known = estimates.forward, estimates.backward, estimates.known
+        inputs = new_inputs(*known)
         at, by = list[Tensor](), list[Tensor]()
         cumulative = torch.zeros_like(estimates.forward)
         expected = torch.zeros_like(cumulative)
         for step in range(first, last + 1):
             found = new_intensities(self.intensity_networks, index, new, elapsed, step)
             ahead, base = min(step, MAX_AHEAD), found[:, 0]
-            paired = repeated_inputs(base, estimates, step) @ self.calibration.at(self.calibration.paired, ahead)
+            paired = repeated_inputs(base, *known) @ self.calibration.at(self.calibration.paired, ahead)
             other = inputs @ self.calibration.at(self.calibration.new, ahead)
             log_intensity = torch.where(new.paired, paired, other).clamp(max=1.0)
             at.append(_probability(log_intensity))

@@ -16,8 +16,6 @@ from titer.events.network import IntensityNetwork
 from titer.events.new_facts import NewFacts, describe_new
 from titer.events.novelty import Novelty, NoveltyNetwork
 from titer.events.pairings import Pairings
-from titer.events.recent import NUM_RECENT, RecentErrors
-from titer.events.trees import BoostedTrees
 from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
@@ -71,12 +69,10 @@ class Origin:
 @torch.inference_mode()
 def prepare_origin(
     networks: list[IntensityNetwork],
-    trees: BoostedTrees,
     novelty_network: NoveltyNetwork,
     index: EventIndex,
     novelty: Novelty,
     pairings: Pairings,
-    errors: RecentErrors,
     model: Model,
     history: History,
     time: int,
@@ -84,7 +80,7 @@ def prepare_origin(
 ) -> Origin:
     """Compute the intensities of all facts that occurred before a time step, and candidates for new ones."""
     table = FeatureTable(index, max(time - index.first_time, 0))
-    codes, by_trees = _encode(networks, trees, table)
+    codes = _encode(networks, table)
     rows = torch.arange(len(table.place), device=table.place.device)
     log_intensity = log_intensities(networks, table, codes, rows, 1)[:, 0]
     pair, intensity, expected_new = _pairs(index, novelty, novelty_network, table.triples, log_intensity, table.elapsed)
@@ -100,14 +96,10 @@ def prepare_origin(
     new = new_candidates(unknown, partial, index, config.new_per_query)
     new = _union(index, new, pairings.before(table.elapsed, config.new_relations).triples)
     estimates = estimate(partial, index, new, expected_new, unknown)
-    corrections = errors.before(networks, trees, table.elapsed)
-    repeated = estimate(partial, index, table.triples, intensity, answers)
-    # The surer the networks are that a fact happens, the less the trees count: they do not see what causes what.
-    by_trees = (by_trees - log_intensity) * torch.exp(-torch.exp(log_intensity))
     return replace(
         partial,
-        estimates=replace(repeated, trees=by_trees, recent=corrections.of(table.triples)),
-        new=describe_new(networks, table, new, replace(estimates, recent=corrections.of(new))),
+        estimates=estimate(partial, index, table.triples, intensity, answers),
+        new=describe_new(networks, table, new, estimates),
     )
 
 
@@ -119,28 +111,19 @@ def _union(index: EventIndex, first: Triples, second: Triples) -> Triples:
 
 def _nothing(triples: Triples) -> Estimates:
     empty = triples.subject.new_zeros(len(triples), dtype=torch.float32)
-    return Estimates(
-        empty,
-        empty,
-        triples.subject.new_zeros((len(triples), 2), dtype=torch.bool),
-        empty,
-        empty.new_zeros(len(triples), NUM_RECENT),
-    )
+    return Estimates(empty, empty, triples.subject.new_zeros((len(triples), 2), dtype=torch.bool))
 
 
-def _encode(networks: list[IntensityNetwork], trees: BoostedTrees, table: FeatureTable) -> tuple[list[Tensor], Tensor]:
-    """Return the code of all rows of a table for each network, and their log intensities in the first step by trees."""
+def _encode(networks: list[IntensityNetwork], table: FeatureTable) -> list[Tensor]:
+    """Return the code of all rows of a table, for each network."""
     pooled = [network.pool(table.bag) for network in networks]
-    every = torch.arange(len(table.place), device=table.place.device)
     codes: list[list[Tensor]] = [[] for _ in networks]
-    by_trees: list[Tensor] = []
     for start in range(0, max(len(table.place), 1), CHUNK):
         rows = slice(start, start + CHUNK)
         features, relation, pair = table.features(rows), table.triples.relation[rows], table.pair(rows)
         for code, network, past in zip(codes, networks, pooled, strict=True):
             code.append(network.encode(features, relation, past[pair]))
-        by_trees.append(trees(features, table.step_features(every[rows], 1)))
-    return [torch.cat(code) for code in codes], torch.cat(by_trees)
+    return [torch.cat(code) for code in codes]
 
 
 def log_intensities(
@@ -212,8 +195,6 @@ def estimate(origin: Origin, index: EventIndex, triples: Triples, intensity: Ten
         forward + torch.log(origin.pair_values(first, intensity) + MIN_INTENSITY),
         backward + torch.log(origin.pair_values(second, intensity) + MIN_INTENSITY),
         torch.stack([known_first, known_second], dim=1),
-        torch.zeros_like(forward),
-        forward.new_zeros(len(forward), NUM_RECENT),
     )
 
 
