@@ -66,6 +66,7 @@ def test_a_model_that_knows_nothing_is_the_path_mixture(script: ModuleType, worl
     assert torch.equal(scores(script, dataset, "nothing", queries), expected)
 
 
+@pytest.mark.slow
 def test_training_learns_what_the_other_questions_show(script: ModuleType, world_data: titer.Dataset) -> None:
     splits = world_data.train[:200], world_data.valid[:20], world_data.test[:20]
     dataset = titer.Dataset("part", world_data.vocabulary, world_data.axis, *splits)

@@ -52,6 +52,7 @@ def test_an_empty_batch_has_the_columns_of_others(predictor: Predictor):
     assert predictor(BATCH.slice(0, 0)).schema == predictor(BATCH).schema
 
 
+@pytest.mark.slow
 def test_events_are_answered_too(event_run: Path):
     predictor = Predictor(event_run, "events", within="7d", top=3)
     table = predictor(pa.table({"subject": ["Lumeria"], "relation": ["hold talks with"], "time": ["2023-06-01"]}))

@@ -138,6 +138,7 @@ class TestReadiness:
         monkeypatch.setattr(shared, "current", lambda: None)
         assert client.get("/readyz").status_code == 200
 
+    @pytest.mark.slow
     def test_many_requests_cause_one_check(self, client, shared, monkeypatch):
         time.sleep(readiness.MAX_AGE)
         checks = []
