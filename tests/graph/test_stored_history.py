@@ -195,3 +195,12 @@ def test_a_checksum_changes_with_any_byte_and_with_the_length(content: bytes, da
         changed = column.copy()
         changed[place] ^= 1 << bit
         assert checksum(changed) != checksum(column)
+
+
+def test_an_index_is_stored_without_the_package_that_knows_the_cache_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("TITER_CACHE", raising=False)
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    _ = history_of(open_dataset(folder)).pair_index
+    assert (folder / "index" / "pairs").is_dir()

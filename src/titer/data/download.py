@@ -20,8 +20,10 @@ def cache_folder() -> Path:
     """Return the folder for downloads: ``TITER_CACHE``, or the user's cache folder."""
     if chosen := os.environ.get("TITER_CACHE"):
         return Path(chosen)
-    from platformdirs import user_cache_path
-
+    try:
+        from platformdirs import user_cache_path
+    except ModuleNotFoundError:  # training and evaluation do without it, also where they store an index
+        return Path.home() / ".cache" / "titer"
     return user_cache_path("titer")
 
 
