@@ -66,6 +66,14 @@ class Queries:
         """Return the queries of some rows: a slice, a list, or a tensor of positions or of booleans."""
         return Queries(self.subject[rows], self.relation[rows], self.time[rows])
 
+    def select(self, rows: Tensor) -> "Queries":
+        """Return the queries at the given positions, faster on a GPU than by indexing.
+
+        Args:
+            rows: Positions. Shape ``(batch,)``, int64.
+        """
+        return Queries(*(column.index_select(0, rows) for column in (self.subject, self.relation, self.time)))
+
     def batches(self, size: int) -> "Iterator[tuple[slice, Queries]]":
         """Yield the queries in order, in batches.
 

@@ -58,7 +58,8 @@ class Stepper:
 
     def _compute(self, rows: Tensor) -> None:
         part, share = part_of_batch(rows)
-        self._optimise(self.model.training_step(self.queries[part], self.answers[part], self.history), share)
+        queries, answers = self.queries.select(part), self.answers.index_select(0, part)
+        self._optimise(self.model.training_step(queries, answers, self.history), share)
 
     def _optimise(self, result: StepResult, share: float = 1.0) -> None:
         """Update the weights by the gradient of the batch, of which this process has computed a share."""

@@ -20,6 +20,7 @@ from titer.graph.queries import Queries
 from titer.models.evidence import Edge
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.model import TITer
+from titer.models.titer.roll_out import reference_roll_out
 from titer.models.titer.walk import Actions, Node
 
 
@@ -161,7 +162,7 @@ def test_sampled_walks_are_walks(world_data, monkeypatch: pytest.MonkeyPatch, va
 
     monkeypatch.setattr(Node, "reached", record)
     with torch.no_grad():
-        end, log_probability, entropy = model._roll_out(queries, History(facts, world_data.vocabulary))
+        end, log_probability, entropy = reference_roll_out(model.policy, queries, History(facts, world_data.vocabulary))
     assert len(taken) == model.config.path_length
     assert all(torch.equal(ours, last) for ours, last in zip(end, taken[-1][0], strict=True))
     known = set(directed_edges(facts, world_data.vocabulary))

@@ -16,7 +16,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.errors import ConfigError
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.titer import model as model_module
+from titer.models.titer import roll_out as roll_out_module
 from titer.models.titer.config import BASELINES, TITerConfig
 from titer.models.titer.model import TITer
 from titer.models.titer.walk import Node
@@ -49,7 +49,7 @@ def noise(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
         drawn.append(-torch.log(-torch.log(torch.rand(like.shape, generator=generator).clamp(1e-6, 1 - 1e-6))))
         return drawn[-1]
 
-    monkeypatch.setattr(model_module, "gumbel_noise", gumbel_noise)
+    monkeypatch.setattr(roll_out_module, "gumbel_noise", gumbel_noise)
     return drawn
 
 

@@ -14,11 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from titer.kernels import triton_is_installed
 from titer.models.titer.sampled import sampled_dots
-
-MAX_FUSED_ACTIONS = 128
-"""Maximum number of actions for the kernel, which holds all actions of a walk at once."""
 
 
 class Candidates(NamedTuple):
@@ -78,25 +74,11 @@ def score_actions(candidates: Candidates, scoring: Scoring, *, weighted: bool) -
     return ActionScores(phi.masked_fill(~candidates.mask, -math.inf), beta)
 
 
-def reference_decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
-    """Draw an action of each walk from π = softmax(φ), on any device.
-
-    The action with the largest log π plus independent Gumbel noise is a sample from π. A walk without any action gets
-    choice 0 with log π and entropy 0, and no gradient.
-    """
-    phi = score_actions(candidates, scoring, weighted=weighted).phi
-    # A row of -inf alone would become NaN, and so would the gradients of the tables that all walks share.
-    log_pi = torch.log_softmax(phi.masked_fill(~candidates.mask.any(dim=1, keepdim=True), 0.0), dim=1)
-    finite = log_pi.masked_fill(~candidates.mask, 0)
-    choice = (log_pi.detach().masked_fill(~candidates.mask, -math.inf) + noise).argmax(dim=1)
-    entropy = -(log_pi.exp() * finite).sum(dim=1)
-    return Decision(choice, finite.gather(1, choice[:, None])[:, 0], entropy)
-
-
 def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted: bool) -> Decision:
     """Draw an action of each walk from π = softmax(φ).
 
-    Uses a fused kernel where one applies, and ``reference_decide`` otherwise.
+    The action with the largest log π plus independent Gumbel noise is a sample from π. A walk without any action gets
+    choice 0 with log π and entropy 0, and no gradient.
 
     Args:
         candidates: The actions to choose from.
@@ -107,13 +89,13 @@ def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted:
     Returns:
         The choices, differentiable in their log probabilities and entropies.
     """
-    if not (
-        noise.is_cuda and noise.shape[1] <= MAX_FUSED_ACTIONS and scoring.encoding.shape[1] and triton_is_installed()
-    ):
-        return reference_decide(candidates, scoring, noise, weighted=weighted)
-    from titer.models.titer.decide_triton import decide as fused
-
-    return Decision(*fused(weighted, *candidates, noise, *scoring))
+    phi = score_actions(candidates, scoring, weighted=weighted).phi
+    # A row of -inf alone would become NaN, and so would the gradients of the tables that all walks share.
+    log_pi = torch.log_softmax(phi.masked_fill(~candidates.mask.any(dim=1, keepdim=True), 0.0), dim=1)
+    finite = log_pi.masked_fill(~candidates.mask, 0)
+    choice = (log_pi.detach().masked_fill(~candidates.mask, -math.inf) + noise).argmax(dim=1)
+    entropy = -(log_pi.exp() * finite).sum(dim=1)
+    return Decision(choice, finite.gather(1, choice[:, None])[:, 0], entropy)
 
 
 def gumbel_noise(like: Tensor) -> Tensor:

@@ -17,13 +17,13 @@ from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import STAYED, Edge, Evidence
 from titer.models.registry import register
 from titer.models.titer.config import TITerConfig
-from titer.models.titer.decide import Decision, decide, gumbel_noise
 from titer.models.titer.inductive import InductiveTable, co_occurrences, relation_means
 from titer.models.titer.policy import Policy
 from titer.models.titer.representation import Representation
 from titer.models.titer.reward import MIN_ALPHA, SnapshotCounts, estimate_alpha, sample_beta
-from titer.models.titer.search import MAX_LAGS, BeamExpansion, beam_search, best_per_entity
-from titer.models.titer.walk import Node, candidate_actions
+from titer.models.titer.roll_out import roll_out
+from titer.models.titer.search import BeamExpansion, beam_search, best_per_entity
+from titer.models.titer.walk import Node
 from titer.parallel.statistics import batch_deviation, batch_mean
 
 
@@ -183,7 +183,7 @@ class TITer(TracksTrainedEntities):
                 torch.arange(len(queries), device=answers.device).repeat_interleave(self.config.num_rollouts)
             ]
             answers = answers.repeat_interleave(self.config.num_rollouts)
-        node, log_probability, entropy = self._roll_out(queries, history)
+        node, log_probability, entropy = roll_out(self.policy, queries, history)
         reward = self._reward(node, queries, answers)
         returns = self._discounted(reward)  # (walks, L)
         advantage = self._advantage(returns)
@@ -193,34 +193,6 @@ class TITer(TracksTrainedEntities):
         hit = (node.entity == answers).float().mean()
         return StepResult(loss, {"reward": reward.mean(), "hit": hit, "entropy": entropy.mean().detach()})
 
-    def _roll_out(self, queries: Queries, history: History) -> tuple[Node, Tensor, Tensor]:
-        """Sample a walk for every query; return its end, and log π(a_l | s_l) and the entropy of π for every hop."""
-        policy, query_time = self.policy, queries.time
-        table = policy.entity
-        context = policy.query_context(table.index_select(0, queries.subject), queries.relation)
-        state = policy.begin(context)
-        node = Node(torch.full_like(queries.subject, policy.start), queries.subject, query_time)
-        num_lags = min(history.num_steps, MAX_LAGS)
-        encoding = policy.encodings(num_lags)
-        decisions: list[Decision] = []
-        for hop in range(self.config.path_length):
-            if hop:
-                static = table.index_select(0, node.entity)
-                stays = node.relation == self.vocabulary.self_loop
-                state = policy.advance(state, node.relation, static, query_time - node.time, stays)
-            actions = candidate_actions(history, node.entity, node.time, query_time, self.config, first=hop == 0)
-            rows = actions.object.clamp(max=self.vocabulary.num_entities - 1)
-            decision = decide(
-                policy.candidates(actions, rows, query_time, num_lags),
-                policy.scoring(state, context, table, encoding),
-                gumbel_noise(actions.mask),
-                weighted=self.config.weighted_scoring,
-            )
-            decisions.append(decision)
-            node = Node.reached(actions, decision.choice)
-        log_probability = torch.stack([decision.log_probability for decision in decisions], dim=1)
-        return node, log_probability, torch.stack([decision.entropy for decision in decisions], dim=1)
-
     def _reward(self, node: Node, queries: Queries, answers: Tensor) -> Tensor:
         """Return R̃(s_L) = (1 + p_Δt) · 1{e_L = e_gt}. (walks,)"""
         hit = (node.entity == answers).float()
@@ -228,7 +200,8 @@ class TITer(TracksTrainedEntities):
             return hit
         elapsed = queries.time - node.time
         place = (elapsed - 1).clamp(0, self.config.num_snapshots - 1)
-        alpha, total = self.alpha[queries.relation, place], self.alpha.sum(dim=1)[queries.relation]
+        alpha = self.alpha.flatten().index_select(0, queries.relation * self.config.num_snapshots + place)
+        total = self.alpha.sum(dim=1).index_select(0, queries.relation)
         # A walk uses one component of p alone, and the distribution of one component is a Beta distribution.
         rest = (total - alpha).clamp(min=MIN_ALPHA)
         p = sample_beta(alpha, rest) if self.config.sampled_reward else alpha / total

@@ -137,11 +137,9 @@ def sample_beta(a: Tensor, b: Tensor) -> Tensor:
     The logarithms of two Gamma samples are compared, as the samples themselves underflow for small a and b. If X is a
     sample of Gamma(a + 1) and u of the uniform distribution, then X · u^(1/a) is one of Gamma(a).
     """
-
-    def log_gamma(shape: Tensor) -> Tensor:
-        uniform = 1 - torch.rand_like(shape)  # in (0, 1]
-        # Both parameters are tensors of the device, as a CUDA graph cannot record the copy of a number to it.
-        larger = Gamma(shape + 1, torch.ones_like(shape), validate_args=False).sample()
-        return larger.log() + uniform.log() / shape
-
-    return torch.sigmoid(log_gamma(a) - log_gamma(b))
+    shape = torch.stack([a, b])
+    uniform = 1 - torch.rand_like(shape)  # in (0, 1]
+    # Both parameters are tensors of the device, as a CUDA graph cannot record the copy of a number to it.
+    larger = Gamma(shape + 1, torch.ones_like(shape), validate_args=False).sample()
+    log_gamma_a, log_gamma_b = larger.log() + uniform.log() / shape
+    return torch.sigmoid(log_gamma_a - log_gamma_b)
