@@ -2,6 +2,7 @@
 
     python benchmarks/recipes.py                       # all commands, the most important first
     python benchmarks/recipes.py --data gpu-data       # with datasets from gpu-data/ICEWS14 and so on
+    python benchmarks/recipes.py --missing             # those without a result file
 
 Every command trains on one seed and writes one result file. The comment after it is its cost: the number of training
 queries of an epoch times the number of epochs.
@@ -11,7 +12,9 @@ import argparse
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+RESULTS = Path(__file__).parent / "results"
 QUERIES = {"icews14": 2 * 63685, "icews18": 2 * 373018, "wiki": 2 * 539286, "yago": 2 * 161540}
 """Training queries of an epoch: every fact in both directions."""
 EPOCHS = {
@@ -83,6 +86,11 @@ class Training:
         epochs = [int(change.partition("=")[2]) for change in self.changes if change.startswith("training.epochs=")]
         return QUERIES[self.dataset], (epochs or [EPOCHS[self.recipe][self.dataset]])[-1]
 
+    @property
+    def has_result(self) -> bool:
+        """Whether the result file exists."""
+        return (RESULTS / f"{self.label.replace('/', '-')}-seed{self.seed}.json").is_file()
+
     def command(self, data: str | None) -> str:
         """Return the command, with datasets from a folder if one is given."""
         words = ["reproduce", self.configuration, "--seed", str(self.seed)]
@@ -137,8 +145,11 @@ def main() -> None:
     parser.add_argument("--data", help="folder with the datasets, each under its name")
     parser.add_argument("--program", default="titer", help="how to call titer")
     parser.add_argument("--options", default="", help="options to add to every command")
+    parser.add_argument("--missing", action="store_true", help="only trainings without a result file")
     arguments = parser.parse_args()
     for training in trainings():
+        if arguments.missing and training.has_result:
+            continue
         queries, epochs = training.cost
         words = [arguments.program, training.command(arguments.data), arguments.options]
         cost = f"{queries * epochs / 1e6:.1f} M queries: {queries:,} x {epochs} epochs"

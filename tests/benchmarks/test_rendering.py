@@ -348,3 +348,13 @@ class TestPictures:
         assert words[words.index("WIKI, published") + 1 :][:2] == ["73.0", "61.6"]
         assert words[words.index("WIKI, tuned") + 1 :][:2] == ["20.0", "10.0"]
         assert {"temporal", "static"} <= set(words)
+
+
+def test_a_recipe_with_a_result_file_is_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(recipes, "RESULTS", tmp_path)
+    one, other = recipes.Training("icews14", "released", 3), recipes.Training("icews14", "paper", 3, "-walk-01-a")
+    (tmp_path / "titer-icews14-released-seed3.json").touch()
+    assert one.has_result
+    assert not other.has_result
+    (tmp_path / "titer-icews14-walk-01-a-seed3.json").touch()
+    assert other.has_result
