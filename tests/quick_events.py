@@ -17,6 +17,7 @@ QUICK = EventConfig(
     new_per_query=5,
     new_steps=10,
     calibration_steps=4,
+    recent_steps=2,
 )
 _trained: dict[tuple[str, bytes], bytes] = {}
 

@@ -93,9 +93,9 @@ def map_inputs(log_intensity: Tensor) -> Tensor:
     return torch.stack([torch.ones_like(log_intensity), log_intensity, *above], dim=1)
 
 
-def fit_map(log_intensity: Tensor, happened: Tensor, weight: Tensor | None = None) -> Tensor:
+def fit_map(log_intensity: Tensor, happened: Tensor, weight: Tensor | None = None, *, ridge: float = RIDGE) -> Tensor:
     """Return the increasing map that makes what happened most likely."""
-    found = fit_linear(map_inputs(log_intensity), happened, default_map(), weight)
+    found = fit_linear(map_inputs(log_intensity), happened, default_map(), weight, ridge=ridge)
     slope = 0.0
     for place in range(1, NUM_MAP):
         found[place] = max(float(found[place]), MIN_SLOPE - slope)
@@ -115,10 +115,12 @@ def new_inputs(forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:
     return torch.stack(columns, dim=1)
 
 
-def fit_linear(inputs: Tensor, happened: Tensor, default: Tensor, weight: Tensor | None = None) -> Tensor:
+def fit_linear(
+    inputs: Tensor, happened: Tensor, default: Tensor, weight: Tensor | None = None, *, ridge: float = RIDGE
+) -> Tensor:
     """Return the parameters whose combination makes what happened most likely, near their defaults."""
     if not bool(happened.any()):
-        return default
+        return default.to(inputs.device)
     inputs, start = inputs.double(), default.double().to(inputs.device)
     parameters = start.clone().requires_grad_()
     optimiser = torch.optim.LBFGS([parameters], max_iter=60, line_search_fn="strong_wolfe")
@@ -128,7 +130,7 @@ def fit_linear(inputs: Tensor, happened: Tensor, default: Tensor, weight: Tensor
         optimiser.zero_grad()
         errors = negative_log_likelihood((inputs @ parameters).clamp(max=MAX_LOG_INTENSITY), happened)
         errors = errors if weight is None else errors * weight
-        loss = (errors.sum() + RIDGE * (parameters - start).square().sum()) * scale
+        loss = (errors.sum() + ridge * (parameters - start).square().sum()) * scale
         loss.backward()
         return loss
 

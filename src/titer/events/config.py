@@ -37,3 +37,5 @@ class EventConfig:
     """Examples of these per step, beside those that happen."""
     calibration_steps: int = 26
     """Validation steps from which forecasts are made to fit the calibration."""
+    recent_steps: int = 20
+    """Maximum number of steps before a forecast whose outcomes correct it; 0 for no correction."""

@@ -51,6 +51,10 @@ class GroupState:
         most = (1 - torch.exp(-elapsed[:, None] / horizons)) / (1 - torch.exp(-1 / horizons))
         return torch.cat([self.counts / most.clamp(min=1), (self.number / elapsed.clamp(min=1))[:, None]], dim=1)
 
+    def mean_rate(self, elapsed: Tensor) -> Tensor:
+        """Return the mean of the rates over all horizons but the shortest. (groups,)"""
+        return self.rates(elapsed)[:, 1:].mean(dim=1)
+
     def features(self, elapsed: Tensor) -> Tensor:
         """Return the logarithms of rates, of their mean, of the number and of the age. (groups, NUM_FEATURES)"""
         rates = self.rates(elapsed)

@@ -32,7 +32,7 @@ def fit_intensity(index: EventIndex, end: int, config: EventConfig, networks: li
     rows = Rows.concatenate(repeated, sample_new_rows(Pairings(index), end, config, generator))
     if len(rows) == 0:
         return
-    features, bag, targets = inputs_of(index, rows)
+    features, bag, targets = inputs_of(index, rows.triples, rows.elapsed, rows.ahead)
     relation = rows.triples.relation
     focus = torch.where(torch.arange(len(rows), device=relation.device) < len(repeated), _focus(features), 1.0)
     weight = rows.weight * focus

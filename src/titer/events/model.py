@@ -9,6 +9,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.events.calibration import Calibration, map_inputs, new_inputs, repeated_inputs
 from titer.events.config import EventConfig
+from titer.events.drift import Drift
 from titer.events.estimates import Estimates
 from titer.events.event_list import EventList
 from titer.events.fit import fit_intensity, fit_novelty
@@ -26,11 +27,12 @@ from titer.models.base import Model
 class HistoryIndex:
     """The indexes of one history that event forecasts use."""
 
-    def __init__(self, history: History, axis: TimeAxis):
+    def __init__(self, history: History, axis: TimeAxis, config: EventConfig):
         self.history = history
         self.index = EventIndex(history, axis)
         self.novelty = Novelty(self.index)
         self.pairings = Pairings(self.index)
+        self.drift = Drift(self.index, config.recent_steps)
 
 
 class EventModel(nn.Module):
@@ -42,7 +44,8 @@ class EventModel(nn.Module):
     occurred between entities that had other facts with each other. Any other fact that never occurred has only the
     latter, with the expected number of new facts of s and r. The probability is \(1 - e^{-\lambda}\).
 
-    The networks are trained on the training split, the combination is fitted on the validation split.
+    The networks are trained on the training split, the combination is fitted on the validation split. How forecasts of
+    the last steps turned out corrects the networks' intensities, so that they follow data that change.
     """
 
     lasting: Tensor  # (num_relations,) share of the facts of a relation that still hold one step later
@@ -106,7 +109,7 @@ class EventModel(nn.Module):
         """Return the indexes of a history; those of the last one are kept."""
         kept = self._indexed
         if kept is None or kept[0] is not history:
-            kept = (history, HistoryIndex(history, self.axis))
+            kept = (history, HistoryIndex(history, self.axis, self.config))
             self._indexed, self._origins = kept, {}
         return kept[1]
 
@@ -124,8 +127,8 @@ class EventModel(nn.Module):
             while len(self._origins) >= MAX_ORIGINS:
                 self._origins.pop(next(iter(self._origins)))
             self._origins[key] = prepare_origin(
-                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, indexed.pairings, model,
-                history, time, self.config,
+                self.intensity_networks, self.novelty_network, indexed.index, indexed.novelty, indexed.pairings,
+                indexed.drift, model, history, time, self.config,
             )  # fmt: skip
         return self._origins[key]
 
@@ -182,9 +185,12 @@ class EventModel(nn.Module):
         return self.calibrated(self.uncalibrated(origin, rows, first, last), origin.estimates[rows], first)
 
     def uncalibrated(self, origin: Origin, rows: Tensor, first: int, last: int) -> list[Tensor]:
-        """Return the log intensities of the networks for each step of a window, each of shape (rows, 2)."""
-        networks = self.intensity_networks
-        return [log_intensities(networks, origin.table, origin.codes, rows, step) for step in range(first, last + 1)]
+        """Return the log intensities for each step of a window before the calibration, each of shape (rows, 2)."""
+        networks, relation = self.intensity_networks, origin.repeated.relation[rows]
+        return [
+            origin.correction(log_intensities(networks, origin.table, origin.codes, rows, step), relation)
+            for step in range(first, last + 1)
+        ]
 
     def calibrated(
         self, found: list[Tensor], estimates: Estimates, first: int

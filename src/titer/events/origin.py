@@ -8,6 +8,7 @@ from torch import Tensor
 from titer.events.answers import MIN_LOG, PairAnswers, score_pairs
 from titer.events.config import EventConfig
 from titer.events.counts import GroupState
+from titer.events.drift import Correction, Drift
 from titer.events.estimates import Estimates
 from titer.events.event_list import EventList
 from titer.events.feature_table import FeatureTable
@@ -33,6 +34,7 @@ class Origin:
 
     table: FeatureTable  # of the repeated facts
     codes: list[Tensor]  # one for each network: (repeated, hidden)
+    correction: Correction  # of the log intensities of the networks, by what the last steps say
     log_intensity: Tensor  # (repeated,) in the first step
     estimates: Estimates  # of the repeated facts
     new: NewFacts  # candidates that never occurred
@@ -73,6 +75,7 @@ def prepare_origin(
     index: EventIndex,
     novelty: Novelty,
     pairings: Pairings,
+    drift: Drift,
     model: Model,
     history: History,
     time: int,
@@ -82,15 +85,16 @@ def prepare_origin(
     table = FeatureTable(index, max(time - index.first_time, 0))
     codes = _encode(networks, table)
     rows = torch.arange(len(table.place), device=table.place.device)
-    log_intensity = log_intensities(networks, table, codes, rows, 1)[:, 0]
+    correction = drift.before(networks, table.elapsed)
+    log_intensity = correction(log_intensities(networks, table, codes, rows, 1), table.triples.relation)[:, 0]
     pair, intensity, expected_new = _pairs(index, novelty, novelty_network, table.triples, log_intensity, table.elapsed)
     number = min(config.num_queries, MAX_SCORES // index.num_entities)
     best = _busiest(pair, intensity, expected_new, index, number)
     answers = score_pairs(model, history, best, time)
     none = _nothing(table.triples[:0])
     partial = Origin(
-        table, codes, log_intensity, none, NewFacts(table.triples[:0], none, none.known[:, 0], codes), answers, pair,
-        intensity, expected_new,
+        table, codes, correction, log_intensity, none, NewFacts(table.triples[:0], none, none.known[:, 0], codes),
+        answers, pair, intensity, expected_new,
     )  # fmt: skip
     unknown = without_known(answers, partial, index)
     new = new_candidates(unknown, partial, index, config.new_per_query)

@@ -127,16 +127,17 @@ def sample_new_rows(pairings: Pairings, end: int, config: EventConfig, generator
     return Rows(Triples(s, r, o), place, elapsed, ahead, happened, weight, first)
 
 
-def inputs_of(index: EventIndex, rows: Rows, size: int = 1 << 16) -> tuple[Tensor, Bag, Tensor]:
-    """Return the inputs of the network for all rows: features, earlier facts of the pair, target features."""
-    triples = rows.triples
+def inputs_of(
+    index: EventIndex, triples: Triples, elapsed: Tensor, ahead: Tensor, size: int = 1 << 16
+) -> tuple[Tensor, Bag, Tensor]:
+    """Return the inputs of the network for facts: features, earlier facts of the pair, target features."""
     features, targets = [], []
-    for start in range(0, len(rows), size):
+    for start in range(0, max(len(triples), 1), size):
         part = slice(start, start + size)
-        states = index.states(triples[part], rows.elapsed[part])
-        features.append(index.features(states, rows.elapsed[part]))
-        targets.append(index.target_features(triples[part], states["fact"], rows.elapsed[part], rows.ahead[part]))
-    return torch.cat(features), index.bag(triples, rows.elapsed), torch.cat(targets)
+        states = index.states(triples[part], elapsed[part])
+        features.append(index.features(states, elapsed[part]))
+        targets.append(index.target_features(triples[part], states["fact"], elapsed[part], ahead[part]))
+    return torch.cat(features), index.bag(triples, elapsed), torch.cat(targets)
 
 
 def _random(number: int, generator: torch.Generator) -> Tensor:
