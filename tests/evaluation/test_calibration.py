@@ -24,6 +24,7 @@ from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
+from titer.models.common import row_pieces
 from titer.models.recurrency import Recurrency
 from titer.models.scores import DenseScores, ScoreBlock
 from titer.runs.run import Run
@@ -91,14 +92,19 @@ def test_other_true_answers_are_no_candidates():
     rows=st.lists(st.lists(st.sampled_from([UNREACHED, -1.0, 0.0, 2.5]), min_size=5, max_size=5), min_size=1),
     cuts=st.sets(st.integers(1, 4)),
     others=st.sets(st.integers(0, 4)),
+    piece=st.sampled_from([1, 6, 1 << 18]),
 )
-def test_top_answers_do_not_depend_on_the_blocks(rows: list[list[float]], cuts: set[int], others: set[int]):
+def test_top_answers_do_not_depend_on_blocks_and_pieces(
+    rows: list[list[float]], cuts: set[int], others: set[int], piece: int
+):
     logits = torch.tensor(rows)
-    masked = torch.tensor([(row, entity) for row in range(len(rows)) for entity in sorted(others)]).reshape(-1, 2)
+    masked = torch.tensor([(row, entity) for entity in sorted(others) for row in range(len(rows))]).reshape(-1, 2)
     top = TopAnswers(DenseScores(logits), (masked[:, 0], masked[:, 1]))
     bounds = [0, *sorted(cuts), 5]
-    for start, end in itertools.pairwise(bounds):
-        top.add(ScoreBlock(start, logits[:, start:end]), 1.0, 0.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_pieces, "PIECE", piece)
+        for start, end in itertools.pairwise(bounds):
+            top.add(ScoreBlock(start, logits[:, start:end]), 1.0, 0.5)
     kept = logits.clone()
     kept[:, sorted(others)] = UNREACHED
     known = kept.amax(dim=1) > UNREACHED

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from titer.evaluation.metrics import Metrics, by_group
 from titer.evaluation.protocol import Ties, Unreachable
 from titer.evaluation.ranks import Ranks, rank_answers
+from titer.models.common import row_pieces
 from titer.models.scores import ScoreBlock, Scores
 
 SCORES = st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0])
@@ -47,6 +48,16 @@ def test_ranks_are_the_best_the_mean_or_the_worst_of_ties(
         assert float(ranks.under(Ties.REALISTIC)[i]) == (best + worst) / 2
         last = len(scores) if scores[answer] == -math.inf else best
         assert float(ranks.under(Ties.OPTIMISTIC, Unreachable.LAST)[i]) == last
+
+
+@given(rankings())
+def test_ranks_do_not_depend_on_the_size_of_pieces(case: tuple[list[list[float]], list[int], list[set[int]]]):
+    expected = ranked(*case)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_pieces, "PIECE", 2 * len(case[0][0]))
+        found = ranked(*case)
+    assert torch.equal(found.better, expected.better)
+    assert torch.equal(found.equal, expected.equal)
 
 
 class Permuted(Scores):

@@ -18,11 +18,13 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED
+from titer.models.common import row_pieces
 from titer.models.common.plan import lean, pad, sizes_of, tensors
-from titer.models.path_mixture import prior, scores
+from titer.models.path_mixture import prior, scores, trust
 from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
+from titer.models.path_mixture.mixture import Mixture, ScoringPlan
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.sampled import Sample
@@ -182,6 +184,43 @@ def test_scores_and_evidence_do_not_depend_on_the_size_of_blocks(
         for answer, expected in zip(entities.tolist(), evidence, strict=True):
             again = {item.path: item.share for item in fresh.explain(one, answer, history)}
             assert again == pytest.approx({item.path: item.share for item in expected}, abs=1e-4)
+
+
+@given(graph=graphs(), members=st.integers(1, 2), times=st.integers(1, 2))
+def test_scores_do_not_depend_on_the_size_of_pieces(graph: Graph, members: int, times: int):
+    model = random_model(graph.vocabulary, graph.facts, members=members).eval()
+    larger = Vocabulary([*graph.vocabulary.entities, "Added later"], graph.vocabulary.relations)
+    later = Facts.from_rows([(0, 0, graph.vocabulary.num_entities, LAST_TIME + 1)])
+    history = History(Facts.concatenate(graph.facts, later), larger)
+    entities = torch.arange(graph.vocabulary.num_entities).repeat(2)
+    queries = Queries(entities, torch.zeros_like(entities), LAST_TIME - entities % times)
+    with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
+        patch.setattr(row_pieces, "PIECE", 2 * larger.num_entities)
+        patch.setattr(trust, "CHUNK", 3)
+        found = model.score(queries, history)
+        torch.testing.assert_close(found, dense_scores(model, queries, history), rtol=1e-4, atol=1e-4)
+
+
+def test_a_query_that_is_asked_repeatedly_is_computed_once(world_data: Dataset):
+    model = random_model(world_data.vocabulary, world_data.train).eval()
+    history = History(world_data.train, world_data.vocabulary)
+    queries, _ = Queries.from_facts(world_data.train[-40:], world_data.vocabulary)
+    repeated = queries[torch.arange(len(queries)).repeat(2)]
+    computed = list[int]()
+    plan_scores = Mixture.plan_scores
+
+    def spy(mixture: Mixture, batch: QueryBatch) -> ScoringPlan:
+        computed.append(len(batch))
+        return plan_scores(mixture, batch)
+
+    with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
+        patch.setattr(Mixture, "plan_scores", spy)
+        found = model.score(repeated, history)
+    distinct = {tuple(column.tolist()) for column in torch.stack([queries.subject, queries.relation, queries.time]).T}
+    assert sum(computed) == len(distinct)
+    with torch.inference_mode():
+        expected = dense_scores(model, repeated, history)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def draw_all(batch: QueryBatch, size: int) -> Sample:

@@ -1,10 +1,12 @@
 """Calibration: whether top answers with a probability of 70 % are right in 70 of 100 cases."""
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
+from titer.models.common.row_pieces import row_pieces
 from titer.models.scores import UNREACHED, ScoreBlock, Scores
 
 NUM_BINS = 15
@@ -99,8 +101,9 @@ class TopAnswers:
             scores: The scores whose blocks will be added.
             others: Other true answers, as pairs (row, entity).
         """
-        row, entity = others
-        self._scores, self._row, self._position = scores, row, scores.position(entity)
+        self._row, order = torch.sort(others[0])
+        entity = others[1].index_select(0, order)
+        self._scores, self._position = scores, scores.position(entity)
         self._best = torch.full((scores.num_queries,), UNREACHED, device=entity.device)
         self._entity = torch.full_like(self._best, -1, dtype=torch.int64)
         self._sums: Tensor | None = None  # (temperatures, queries) of exp((logit - best) / temperature)
@@ -112,22 +115,37 @@ class TopAnswers:
             block: A block of logits.
             *temperatures: The divisors of the logits, the same for all blocks.
         """
-        values, column = block.values, self._position - block.start
-        inside = ((column >= 0) & (column < values.shape[1])).nonzero()[:, 0]
-        if len(inside):
-            place = self._row.index_select(0, inside), column.index_select(0, inside)
-            values = values.index_put(place, values.new_tensor(UNREACHED))
+        column, width = self._position - block.start, block.values.shape[1]
+        inside = ((column >= 0) & (column < width)).nonzero()[:, 0]
+        row, column = self._row.index_select(0, inside), column.index_select(0, inside)
+        pieces, bounds = list(row_pieces(block.values)), [0, len(row)]
+        if len(pieces) > 1:
+            stops = torch.tensor([0, *(piece.stop for piece in pieces)], dtype=row.dtype, device=row.device)
+            bounds = torch.searchsorted(row, stops).tolist()
+        if self._sums is None:
+            self._sums = self._best.new_zeros(len(temperatures), len(self._best))
+        for rows, (first, last) in zip(pieces, pairwise(bounds), strict=True):
+            values = block.values[rows].clone()
+            if last > first:
+                at = (row[first:last] - rows.start) * width + column[first:last]
+                values.view(-1).index_fill_(0, at, UNREACHED)
+            self._add_rows(rows, values, block.start, temperatures, self._sums)
+
+    def _add_rows(self, rows: slice, values: Tensor, start: int, temperatures: tuple[float, ...], sums: Tensor) -> None:
+        """Add the logits of some queries, which are overwritten."""
+        earlier = self._best[rows]
         highest, position = values.max(dim=1)
-        entity = self._scores.entity(position + block.start)
-        self._entity = torch.where(highest > self._best, entity, self._entity)
-        best = torch.maximum(self._best, highest)
+        entity = self._scores.entity(position + start)
+        self._entity[rows] = torch.where(highest > earlier, entity, self._entity[rows])
+        best = torch.maximum(earlier, highest)
         base = torch.where(best > UNREACHED, best, 0.0)
-        difference = values - base[:, None]
-        sums = torch.stack([torch.exp(difference / temperature).sum(dim=1) for temperature in temperatures])
-        if self._sums is not None:
-            before = torch.where(self._best > UNREACHED, self._best - base, 0.0)
-            sums += self._sums * torch.exp(before / values.new_tensor(temperatures)[:, None])
-        self._best, self._sums = best, sums
+        before = torch.where(earlier > UNREACHED, earlier - base, 0.0)
+        values -= base[:, None]
+        exponent = torch.empty_like(values)
+        for total, temperature in zip(sums, temperatures, strict=True):
+            found = torch.div(values, temperature, out=exponent).exp_().sum(dim=1)
+            total[rows] = total[rows] * torch.exp(before / temperature) + found
+        self._best[rows] = best
 
     def probabilities(self) -> Tensor:
         """Return the probability of the top answer at each temperature or 0. (temperatures, queries)"""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from titer.evaluation.protocol import Ties, Unreachable
+from titer.models.common.row_pieces import row_pieces
 from titer.models.scores import UNREACHED, DenseScores, ScoreBlock, Scores
 
 MISSED_RANK = 1e9
@@ -124,9 +125,11 @@ class Ranking:
             block: A block of the scores.
         """
         # Written as numbers: masks of booleans take several times as long on a CPU.
-        mark = torch.empty(block.values.shape, device=block.values.device)
-        self._better += torch.gt(block.values, self._true[:, None], out=mark).sum(dim=1)
-        self._equal += torch.eq(block.values, self._true[:, None], out=mark).sum(dim=1)
+        for rows in row_pieces(block.values):
+            values, true = block.values[rows], self._true[rows, None]
+            mark = torch.gt(values, true, out=torch.empty(values.shape, device=values.device))
+            self._better[rows] += mark.sum(dim=1)
+            self._equal[rows] += torch.eq(values, true, out=mark).sum(dim=1)
 
     def ranks(self) -> Ranks:
         """Return the ranks after all blocks have been added."""

@@ -5,16 +5,15 @@ prior, so they share the last column. Each function overwrites the matrix it is 
 matrix is enough for the priors, the probabilities and the gradients.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from titer.models.common.row_pieces import row_pieces
+
 MIN_LOG_PROBABILITY = -30.0
-CHUNK = 1 << 18
-"""Numbers of the matrix that are processed together on a CPU: as many as fit into its cache."""
 
 
 def prior_matrix(
@@ -99,7 +98,7 @@ class _CrossEntropy(torch.autograd.Function):
         matrix[:, -1] += log_rest
 
         sums, kept = torch.empty_like(log_rest), torch.empty_like(log_rest)
-        for rows in chunks(matrix):
+        for rows in row_pieces(matrix):
             part = matrix[rows]
             part -= torch.logsumexp(part, dim=1, keepdim=True)
             sums[rows] = part[:, :-1].clamp(min=MIN_LOG_PROBABILITY).sum(dim=1)
@@ -127,7 +126,7 @@ class _CrossEntropy(torch.autograd.Function):
         matrix, targets = ctx.matrix, ctx.targets
         factor, smoothed = (gradient * ctx.factor)[:, None], (gradient * ctx.share)[:, None]
         rest = matrix[:, -1].exp() * factor[:, 0] - gradient * ctx.rest
-        for rows in chunks(matrix):
+        for rows in row_pieces(matrix):
             part = matrix[rows]
             kept = (part > MIN_LOG_PROBABILITY) * smoothed[rows]
             part.exp_().mul_(factor[rows]).sub_(kept)
@@ -136,10 +135,3 @@ class _CrossEntropy(torch.autograd.Function):
         of_pairs = matrix.view(-1).index_select(0, at)
         matrix.view(-1).index_copy_(0, at, of_pairs * share_of_prior)
         return matrix, of_pairs * share_along, None, None
-
-
-def chunks(matrix: Tensor) -> Iterator[slice]:
-    """Yield the rows of a matrix: all at once on a GPU, as many as fit into the cache on a CPU."""
-    size = max(1, CHUNK // max(matrix.shape[1], 1)) if matrix.device.type == "cpu" else max(len(matrix), 1)
-    for start in range(0, len(matrix), size):
-        yield slice(start, start + size)

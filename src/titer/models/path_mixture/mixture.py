@@ -1,6 +1,8 @@
 """One mixture: the prior, the paths, and the trust in the paths to an answer."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated
 
 import torch
@@ -8,6 +10,7 @@ from torch import Tensor, nn
 
 from titer.models.base import UNREACHED
 from titer.models.common.plan import Column
+from titer.models.common.row_pieces import row_pieces
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.entity_states import EntityStates
@@ -94,6 +97,20 @@ class Weights:
             combined = combined.index_select(0, inside)
         block.view(-1).index_copy_(0, index, combined)
         return block
+
+    def pieces(self) -> Iterator[tuple[slice, Tensor]]:
+        """Yield ranges of queries, and log(e^π + e^φ Σ w) of all columns for each, given the matrix of priors."""
+        assert self.matrix is not None
+        ranges, width = list(row_pieces(self.matrix)), self.matrix.shape[1]
+        combined = torch.logaddexp(self.prior, self.along)
+        bounds = [0, len(self.row)]
+        if len(ranges) > 1:
+            starts = torch.tensor([0, *(rows.stop for rows in ranges)], dtype=self.row.dtype, device=self.row.device)
+            bounds = torch.searchsorted(self.row, starts).tolist()
+        for rows, (first, last) in zip(ranges, pairwise(bounds), strict=True):
+            piece = self.matrix[rows].clone()
+            piece.view(-1).index_copy_(0, self.at[first:last] - rows.start * width, combined[first:last])
+            yield rows, piece
 
     def _prior(self, start: int, end: int) -> Tensor:
         """Return a new tensor with π of some columns. (queries, end - start)"""
@@ -195,8 +212,8 @@ class Mixture(nn.Module):
         found, width = self._reach(parts.plan, plan), parts.entities.num_known + 1
         at = plan.row.long() * width + column
         if isinstance(parts.frequency, Tensor):
-            matrix, prior = prior_matrix(parts.frequency, parts.plan.place, parts.query, parts.entities.as_answer, at)
-            of_relation = parts.plan.place.index_select(0, plan.row).long() * width + column
+            matrix, prior = prior_matrix(parts.frequency, parts.relation, parts.query, parts.entities.as_answer, at)
+            of_relation = parts.relation.index_select(0, plan.row).long() * width + column
             frequency = parts.frequency.view(-1).index_select(0, of_relation)
         else:
             matrix, (prior, frequency) = None, parts.at(plan.row, column)

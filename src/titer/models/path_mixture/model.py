@@ -82,7 +82,7 @@ class PathMixture(TracksTrainedEntities):
     batch_by_time = True
     # Queries of one time step share neighbours and past facts, which are looked up once for a batch. On a GPU, calling
     # a look-up takes longer than the look-up itself, so those of several time steps are made together.
-    scoring_batch_sizes: ClassVar = {"cpu": 512, "cuda": 4096}
+    scoring_batch_sizes: ClassVar = {"cpu": 1024, "cuda": 4096}
     config: PathMixtureConfig
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: PathMixtureConfig | None = None):
@@ -175,14 +175,19 @@ class PathMixture(TracksTrainedEntities):
     def _groups(self, queries: Queries, history: History) -> list[Group]:
         """Return the queries of each time step, and the weights of their answers."""
         steps = list(self._by_time(queries, history))
-        if len(steps) <= 1 or torch.is_grad_enabled() or self.training:
-            return [(rows, batch, self._weights(batch)) for rows, batch in steps]
-        every = queries[torch.cat([rows for rows, _ in steps])]
-        sizes, times = [len(rows) for rows, _ in steps], [batch.time for _, batch in steps]
-        together = grouped(every.subject, every.relation, sizes, times, history)
+        if torch.is_grad_enabled() or self.training:
+            return [Group(rows, batch, self._weights(batch)) for rows, batch in steps]
+        # Facts with several answers ask the same query several times.
+        distinct = [_distinct(rows, batch) for rows, batch in steps]
+        batches = [batch for _, batch, _ in distinct]
+        if len(batches) <= 1:
+            return [Group(rows, batch, self._weights(batch), place) for rows, batch, place in distinct]
+        subject, relation = (torch.cat([getattr(each, name) for each in batches]) for name in ("subject", "relation"))
+        together = grouped(subject, relation, [len(each) for each in batches], [each.time for each in batches], history)
         plans = split_scoring(self._first.plan_scores(together), together)
         return [
-            (rows, batch, self._weights_from(batch, plan)) for (rows, batch), plan in zip(steps, plans, strict=True)
+            Group(rows, batch, self._weights_from(batch, plan), place)
+            for (rows, batch, place), plan in zip(distinct, plans, strict=True)
         ]
 
     def score_candidates(self, queries: Queries, candidates: Tensor, history: History) -> Tensor:
@@ -245,7 +250,7 @@ class PathMixture(TracksTrainedEntities):
         """
         ((rows, batch),) = self._by_time(query, history)
         weights = self._weights_of_one(batch)
-        scores = MixtureScores(1, [(rows, batch, weights)], history, self.vocabulary.num_entities)
+        scores = MixtureScores(1, [Group(rows, batch, weights)], history, self.vocabulary.num_entities)
         shares: dict[tuple[Edge, ...], float] = {}
         for mixture, member, mass in zip(self.mixtures, weights, scores.member_shares(answer), strict=True):
             assert isinstance(mixture, Mixture)
@@ -268,6 +273,17 @@ class PathMixture(TracksTrainedEntities):
             return []
         relation, age = batch.pair_index.facts_between(batch.subject, answer, batch.elapsed)
         return [mixture.direct.paths(batch.relation, relation, age, answer)]
+
+
+def _distinct(rows: Tensor, batch: QueryBatch) -> tuple[Tensor, QueryBatch, Tensor | None]:
+    """Return the queries of one time step each once, the rows in their order, and the position of the query of each."""
+    key, place = torch.unique(batch.subject * batch.num_relations + batch.relation, return_inverse=True)
+    if len(key) == len(batch):
+        return rows, batch, None
+    place, order = torch.sort(place)
+    subject = key // batch.num_relations
+    distinct = QueryBatch(subject, key - subject * batch.num_relations, batch.time, batch.history)
+    return rows.index_select(0, order), distinct, place
 
 
 def _to(answer: int, paths: Paths, batch: QueryBatch) -> Iterator[tuple[tuple[Edge, ...], float]]:

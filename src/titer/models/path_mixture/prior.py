@@ -42,13 +42,14 @@ class PriorParts:
 
     entities: EntityStates
     plan: QueryPlan
-    frequency: Tensor | FrequencyBlocks  # (distinct relations, known + 1) what does not depend on the subject
+    frequency: Tensor | FrequencyBlocks  # (relations, known + 1) what does not depend on the subject
+    relation: Tensor  # (queries,) the row of ``frequency`` of each query
     query: Tensor  # (queries, dim) to be multiplied with ``entities.as_answer``
 
     def block(self, start: int, end: int) -> Tensor:
         """Return π of some rows of entities; used with many entities, outside of training. (queries, end - start)"""
         assert isinstance(self.frequency, FrequencyBlocks)
-        frequency = self.frequency.block(start, end).index_select(0, self.plan.place)
+        frequency = self.frequency.block(start, end).index_select(0, self.relation)
         return frequency.addmm_(self.query, self.entities.as_answer[start:end].T)
 
     def at(self, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
@@ -56,7 +57,7 @@ class PriorParts:
         assert isinstance(self.frequency, FrequencyBlocks)
         frequency, fit = list[Tensor](), list[Tensor]()
         for rows, columns in zip(row.split(PAIRS_AT_ONCE), column.split(PAIRS_AT_ONCE), strict=True):
-            frequency.append(self.frequency.at(self.plan.place.index_select(0, rows), columns))
+            frequency.append(self.frequency.at(self.relation.index_select(0, rows), columns))
             answer = self.entities.as_answer.index_select(0, columns)
             fit.append((self.query.index_select(0, rows) * answer).sum(dim=1))
         if not fit:
@@ -102,7 +103,7 @@ class Prior(nn.Module):
         tables = _no_tables(activity) if self.fit is None else self.fit.describe(plan.entities)
         entities = EntityStates(len(plan.entities.entity), activity, *tables)
         frequency = self.frequency(plan.frequency, activity, functional.pad(plan.entities.hidden, (0, 1)))
-        return self._parts(plan.query, entities, frequency)
+        return self._parts(plan.query, entities, frequency, plan.query.place)
 
     def plan_queries(self, batch: QueryBatch) -> QueryPlan:
         """Look up what is known about the queries themselves."""
@@ -111,9 +112,9 @@ class Prior(nn.Module):
     def of_batch(self, batch: QueryBatch, plan: QueryPlan, trained: Tensor) -> PriorParts:
         """Return the same outside of training, where states are kept from one time step to the next."""
         entities = self._kept(batch, trained)
-        whole = entities.num_known < MAX_WHOLE
-        frequency = self._frequency(batch, entities) if whole else FrequencyBlocks(self.frequency, batch, entities)
-        return self._parts(plan, entities, frequency)
+        if entities.num_known < MAX_WHOLE:
+            return self._parts(plan, entities, self._frequency(batch, entities), plan.relation)
+        return self._parts(plan, entities, FrequencyBlocks(self.frequency, batch, entities), plan.place)
 
     def of_some(self, batch: QueryBatch, trained: Tensor, known: Tensor) -> PriorParts:
         """Return the parts of π for some of the known entities, without the frequency. Used in training."""
@@ -123,11 +124,13 @@ class Prior(nn.Module):
         tables = _no_tables(activity) if self.fit is None else self.fit.describe_some(batch, known, trained)
         entities = EntityStates(len(known), activity, *tables, row_of=row_of)
         plan = replace(self.plan_queries(batch), subject=entities.row(batch, batch.subject))
-        return self._parts(plan, entities, activity[:0])
+        return self._parts(plan, entities, activity[:0], plan.place)
 
-    def _parts(self, plan: QueryPlan, entities: EntityStates, frequency: Tensor | FrequencyBlocks) -> PriorParts:
+    def _parts(
+        self, plan: QueryPlan, entities: EntityStates, frequency: Tensor | FrequencyBlocks, relation: Tensor
+    ) -> PriorParts:
         query = plan.activity[:, :0] if self.fit is None else self.fit(plan, entities)
-        return PriorParts(entities, plan, frequency, query)
+        return PriorParts(entities, plan, frequency, relation, query)
 
     def _kept(self, batch: QueryBatch, trained: Tensor) -> EntityStates:
         """Return the states of all entities; they are computed once for a time step."""
@@ -159,14 +162,15 @@ class Prior(nn.Module):
         return last[1]
 
     def _frequency(self, batch: QueryBatch, entities: EntityStates) -> Tensor:
-        """Return the frequency term for the distinct relations; it is kept for a time step."""
+        """Return the frequency term of all relations, computed for those of the batch; it is kept for a time step."""
         relation, kept = batch.relations.values, entities.frequency
         assert kept is not None
         missing = relation[~kept.known.index_select(0, relation)]
         if len(missing):
-            kept.values[missing] = self.frequency(FrequencyPlan.of(batch, missing), entities.activity)
-            kept.known[missing] = True
-        return kept.values.index_select(0, relation)
+            found = self.frequency(FrequencyPlan.of(batch, missing), entities.activity)
+            kept.values.index_copy_(0, missing, found)
+            kept.known.index_fill_(0, missing, True)
+        return kept.values
 
 
 def _no_tables(activity: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -17,8 +18,24 @@ MAX_SCORES = 1 << 23
 MORE_ON_GPU = 16
 """How many times as many scores a block has on a GPU, where a block takes as long to begin as to compute."""
 
-Group = tuple[Tensor, QueryBatch, list[Weights]]
-"""The queries of one time step: their rows, the queries, and the weights of each member."""
+
+@dataclass(frozen=True)
+class Group:
+    """The queries of one time step."""
+
+    rows: Tensor  # (queries,) their rows
+    batch: QueryBatch  # the queries that the weights belong to, each once
+    weights: list[Weights]  # of each member
+    place: Tensor | None = None  # (queries,) the position of each query in the batch, ascending; None for 0, 1, …
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the priors of all candidates are at hand."""
+        return all(member.matrix is not None for member in self.weights)
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Return values of the batch for each of the queries. (queries, ...)"""
+        return values if self.place is None else values.index_select(0, self.place)
 
 
 class MixtureScores(Scores):
@@ -48,7 +65,8 @@ class MixtureScores(Scores):
                 yield ScoreBlock(start, self._block(start, min(start + size, self.num_entities)))
         else:
             if self._whole is None:
-                self._whole = self._block(0, self.num_entities)
+                fast = all(group.has_matrix for group in self._groups)
+                self._whole = self._in_pieces() if fast else self._block(0, self.num_entities)
             yield ScoreBlock(0, self._whole)
 
     def _block_size(self, num_queries: int) -> int:
@@ -59,51 +77,81 @@ class MixtureScores(Scores):
         """Return log P of the entities at some positions. (queries, end - start)"""
         device = self._index.rank.device
         values = torch.empty(self.num_queries, end - start, device=device)
-        for (rows, _, weights), normalisers in zip(self._groups, self._normalisers, strict=True):
+        for group, normalisers in zip(self._groups, self._normalisers, strict=True):
+            rows, weights = group.rows, group.weights
             num_known = weights[0].entities.num_known
             known = max(min(end, num_known) - start, 0)
             if known:
-                values[rows, :known] = _mean(
-                    [
-                        member.log_weights(start, start + known) - normaliser[:, None]
-                        for member, normaliser in zip(weights, normalisers, strict=True)
-                    ]
-                )
+                each = zip(weights, normalisers, strict=True)
+                means = _mean([m.log_weights(start, start + known) - norm[:, None] for m, norm in each])
+                values[rows, :known] = group.spread(means)
             if start + known < end:
-                # Entities added after training are no answers before their first fact.
-                answers = self._index.by_first[start + known : end] < self._num_trained
-                of_rest = _mean(
-                    [
-                        member.log_weights(num_known, num_known + 1) - normaliser[:, None]
-                        for member, normaliser in zip(weights, normalisers, strict=True)
-                    ]
-                )
-                values[rows, known:] = torch.where(answers, of_rest, UNREACHED)
+                each = zip(weights, normalisers, strict=True)
+                of_rest = _mean([m.log_weights(num_known, num_known + 1) - norm[:, None] for m, norm in each])
+                values[rows, known:] = self._rest(start + known, end, group.spread(of_rest))
+        return values
+
+    def _rest(self, start: int, end: int, score: Tensor) -> Tensor:
+        """Return the scores of entities without a past fact, given the score that they share. (queries, end - start)"""
+        # Entities added after training are no answers before their first fact.
+        return torch.where(self._index.by_first[start:end] < self._num_trained, score, UNREACHED)
+
+    def _in_pieces(self) -> Tensor:
+        """Return log P of all entities: the same as ``_block``, computed for as many queries as fit into the cache."""
+        values = torch.empty(self.num_queries, self.num_entities, device=self._index.rank.device)
+        for group in self._groups:
+            num_known = group.weights[0].entities.num_known
+            log_rest = self._log_rest(num_known)
+            for pieces in zip(*(member.pieces() for member in group.weights), strict=True):
+                found = pieces[0][0]
+                means = _mean([_normalised(piece, log_rest) for _, piece in pieces])
+                first, last = found.start, found.stop
+                if group.place is not None:
+                    edges = torch.tensor([first, last], device=group.place.device)
+                    first, last = torch.searchsorted(group.place, edges).tolist()
+                    means = means.index_select(0, group.place[first:last] - found.start)
+                rows = group.rows[first:last]
+                values[rows, :num_known] = means[:, :num_known]
+                if num_known < self.num_entities:
+                    values[rows, num_known:] = self._rest(num_known, self.num_entities, means[:, num_known:])
         return values
 
     @cached_property
     def _normalisers(self) -> list[list[Tensor]]:
         """The logarithms of the sums of all weights: for each group and member, (queries,)."""
-        return [[self._normaliser(member, len(rows)) for member in weights] for rows, _, weights in self._groups]
+        return [[self._normaliser(member, len(group.batch)) for member in group.weights] for group in self._groups]
 
     def _normaliser(self, member: Weights, num_queries: int) -> Tensor:
         num_known, size = member.entities.num_known, self._block_size(num_queries)
-        num_rest = int((self._index.by_first[num_known:] < self._num_trained).sum())
-        of_rest = member.log_weights(num_known, num_known + 1)[:, 0] + (math.log(num_rest) if num_rest else UNREACHED)
-        parts = [of_rest]
+        parts = [member.log_weights(num_known, num_known + 1)[:, 0] + self._log_rest(num_known)]
         for start in range(0, num_known, size):
             parts.append(torch.logsumexp(member.log_weights(start, min(start + size, num_known)), dim=1))
         return torch.logsumexp(torch.stack(parts), dim=0)
 
+    def _log_rest(self, num_known: int) -> float:
+        """Return the logarithm of the number of answers without a past fact."""
+        num_rest = int((self._index.by_first[num_known:] < self._num_trained).sum())
+        return math.log(num_rest) if num_rest else UNREACHED
+
     def member_shares(self, entity: int) -> list[float]:
         """Return the share of each member in the probability of one answer to the only query; they sum to 1."""
-        ((_, batch, weights),), (normalisers,) = self._groups, self._normalisers
+        (group,), (normalisers,) = self._groups, self._normalisers
+        batch, weights = group.batch, group.weights
         column = int(weights[0].entities.row(batch, torch.tensor([entity], device=batch.subject.device)))
         logs = [
             float(member.log_weights(column, column + 1)[0, 0] - normaliser[0])
             for member, normaliser in zip(weights, normalisers, strict=True)
         ]
         return torch.softmax(torch.tensor(logs, dtype=torch.float64), dim=0).tolist()
+
+
+def _normalised(log_weight: Tensor, log_rest: float) -> Tensor:
+    """Return log P of all columns, of which the last counts e^``log_rest`` times, in place of their weights."""
+    last = log_weight[:, -1].clone()
+    log_weight[:, -1] += log_rest
+    normaliser = torch.logsumexp(log_weight, dim=1, keepdim=True)
+    log_weight[:, -1] = last
+    return log_weight.sub_(normaliser)
 
 
 def _mean(each: list[Tensor]) -> Tensor:

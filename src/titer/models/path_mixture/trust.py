@@ -102,7 +102,8 @@ class Trust(nn.Module):
         weight = torch.cat([kinds, values], dim=1)
 
         rate = dropout.rate if self.training else 0.0
-        shared = _Shared(plan.row, plan.length, facts.query_pair, plan.pair_at, plan.same_at, rate)
+        kept = torch.is_grad_enabled()
+        shared = _Shared(plan.row, plan.length, facts.query_pair, plan.pair_at, plan.same_at, rate, kept)
         terms = (of_query, of_facts, of_same, of_pair, weight)
         output = _Network.apply(*terms, second.weight, second.bias, third.weight[0], shared)  # type: ignore
         return output + third.bias + self.prior_share * inputs.prior  # type: ignore[no-any-return]
@@ -118,10 +119,20 @@ class _Shared:
     fact_slots: Tensor  # (query pairs,) the reached answer of each
     same_slots: Tensor  # (series of the query's relation,) the reached answer of each
     dropout: float
+    is_kept: bool  # whether hidden layers are kept for a gradient
+
+    def hidden(self, like: Tensor, dim: int) -> Tensor:
+        """Allocate a hidden layer: of all reached answers for a gradient, otherwise of one piece. (answers, dim)"""
+        return like.new_empty(len(self.row) if self.is_kept else min(len(self.row), self.piece), dim)
+
+    @property
+    def piece(self) -> int:
+        """Number of reached answers that are processed together."""
+        return CHUNK if self.row.device.type == "cpu" else max(len(self.row), 1)
 
     def chunks(self) -> Iterator[tuple[slice, slice, slice]]:
         """Yield ranges of reached answers, and the ranges of pairs and series that belong to them."""
-        size = CHUNK if self.row.device.type == "cpu" else max(len(self.row), 1)
+        size = self.piece
         starts = torch.arange(0, len(self.row) + size, size, dtype=self.fact_slots.dtype)
         if len(starts) <= 2:
             yield slice(None), slice(None), slice(None)
@@ -156,12 +167,13 @@ class _Network(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         scale = 1 / (1 - effective_rate(shared.dropout, weight.device))
         second = second * scale
-        first = of_query.new_empty(len(shared.row), len(weight))
-        hidden = of_query.new_empty(len(shared.row), len(second))
+        first, hidden = shared.hidden(of_query, len(weight)), shared.hidden(of_query, len(second))
         output = of_query.new_empty(len(shared.row))
         for rows, pairs, series in shared.chunks():
-            layer = first[rows]
-            torch.index_select(of_query, 0, shared.row[rows], out=layer)
+            query = shared.row[rows]
+            place = rows if shared.is_kept else slice(len(query))
+            layer, next_layer = first[place], hidden[place]
+            torch.index_select(of_query, 0, query, out=layer)
             layer.addmm_(of_pair[:, rows].T, weight.T)
             start = rows.start or 0
             layer.index_add_(0, shared.fact_slots[pairs] - start, of_facts.index_select(0, shared.pair[pairs]))
@@ -169,8 +181,8 @@ class _Network(torch.autograd.Function):
             layer.relu_()
             if shared.dropout:
                 layer *= random_mask(layer, shared.dropout)
-            torch.addmm(bias, layer, second.T, out=hidden[rows])
-            torch.mv(hidden[rows].relu_(), third, out=output[rows])
+            torch.addmm(bias, layer, second.T, out=next_layer)
+            torch.mv(next_layer.relu_(), third, out=output[rows])
         ctx.save_for_backward(of_pair, weight, second, third, first, hidden)
         ctx.shared, ctx.scale, ctx.sizes = shared, scale, (of_query.shape, of_facts.shape, of_same.shape)
         return output
