@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commands import titer
 from titer import threads
 from titer.errors import ConfigError
-from titer.threads import ENTITIES_PER_THREAD, MAX_THREADS, idle_cores, suitable_threads, use_threads
+from titer.threads import ENTITIES_PER_THREAD, MAX_THREADS, idle_cores, side_by_side, suitable_threads, use_threads
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +46,30 @@ def test_idle_cores_serve_many_entities_up_to_what_torch_is_set_to(monkeypatch: 
     assert use_threads(3 * ENTITIES_PER_THREAD) == 3
     torch.set_num_threads(2)
     assert use_threads(100 * ENTITIES_PER_THREAD) == 2
+
+
+def test_batches_are_scored_side_by_side_on_the_cores_that_one_batch_does_not_use(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(threads, "idle_cores", lambda: 4)
+    monkeypatch.setattr(threads, "usable_cores", lambda: 6)
+    torch.set_num_threads(4)
+    use_threads(ENTITIES_PER_THREAD)
+    assert side_by_side() == 4  # what torch was set to
+    use_threads(ENTITIES_PER_THREAD)
+    assert side_by_side() == 4  # still known
+    torch.set_num_threads(8)
+    use_threads(3 * ENTITIES_PER_THREAD)
+    assert side_by_side() == 2  # three threads each, on six cores
+    torch.set_num_threads(1)
+    assert side_by_side() == 1  # changed by the caller
+
+
+def test_a_given_number_of_threads_is_the_number_of_all_threads(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(threads, "usable_cores", lambda: 6)
+    torch.set_num_threads(4)
+    for number in ("1", "3"):
+        monkeypatch.setenv("TITER_THREADS", number)
+        use_threads(10)
+        assert side_by_side() == 1
 
 
 def test_the_variable_decides(monkeypatch: pytest.MonkeyPatch):

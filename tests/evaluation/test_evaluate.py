@@ -1,4 +1,5 @@
 import json
+import threading
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -18,7 +19,10 @@ from titer.evaluation.task import EvaluationTask
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, Model
+from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.model import PathMixture
 from titer.models.recurrency import Recurrency
+from titer.models.scores import Scores
 
 
 class Spy(Model):
@@ -231,3 +235,27 @@ def test_a_split_that_is_small_enough_is_not_sampled(dataset: Dataset):
 def rows_of(found: Evaluation) -> list[tuple[int, ...]]:
     columns = (found.queries.subject, found.queries.relation, found.queries.time, found.answers)
     return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_threads_that_divide_the_batches_find_the_same_ranks(dataset: Dataset, monkeypatch: pytest.MonkeyPatch):
+    torch.manual_seed(0)
+    model = PathMixture(dataset.vocabulary, dataset.axis, PathMixtureConfig(dim=8, hidden_dim=8, rank=4))
+    model.prepare(dataset.train, dataset.valid)
+    used = set[int]()
+    score = PathMixture.scores
+
+    def spy(self: PathMixture, queries: Queries, history: History) -> Scores:
+        used.add(threading.get_ident())
+        return score(self, queries, history)
+
+    monkeypatch.setattr(PathMixture, "scores", spy)
+    monkeypatch.setattr("titer.evaluation.evaluate.side_by_side", lambda: 1)
+    expected = evaluate(model, dataset, batch_size=8)
+    assert used == {threading.get_ident()}
+    used.clear()
+    monkeypatch.setattr("titer.evaluation.evaluate.side_by_side", lambda: 3)
+    found = evaluate(model, dataset, batch_size=8)
+    assert len(used) == 3
+    assert torch.equal(found.ranks.better, expected.ranks.better)
+    assert torch.equal(found.ranks.equal, expected.ranks.equal)
+    torch.testing.assert_close(found.confidence.probability, expected.confidence.probability)

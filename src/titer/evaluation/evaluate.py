@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from titer.data.dataset import Dataset
 from titer.evaluation.batching import default_batch_size
@@ -12,11 +13,16 @@ from titer.evaluation.protocol import Protocol
 from titer.evaluation.ranks import Ranking, Ranks
 from titer.evaluation.result import Evaluation
 from titer.evaluation.task import EvaluationTask
+from titer.graph.queries import Queries
 from titer.models.base import Model, check_scores, evaluating
+from titer.models.common.weight_cache import own_caches
 from titer.models.scores import ScoreBlock
+from titer.parallel.in_threads import in_threads
 from titer.parallel.parts import part_of_batches
+from titer.parallel.processes import size as num_processes
 from titer.parallel.processes import sum_over_processes
 from titer.progress import track
+from titer.threads import side_by_side
 
 __all__ = ["Evaluation", "evaluate", "evaluate_task"]
 
@@ -60,6 +66,8 @@ def evaluate_task(
 ) -> Evaluation:
     """Evaluate a model on a prepared split. Several processes divide the batches, and all return the whole result.
 
+    On a CPU, threads of a single process divide them, if the model allows it and cores are free (``side_by_side``).
+
     Args:
         model: The model to evaluate, on the device of the task.
         task: The split, prepared once for any number of evaluations.
@@ -78,18 +86,26 @@ def evaluate_task(
     ranks = Ranks.empty(len(queries), task.dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))
     batches = part_of_batches(list(queries.batches_in_time(batch_size or default_batch_size(model))))
+    true_answers, true_at_time = task.true_answers, task.true_at_time
+
+    @torch.inference_mode()
+    def evaluate_batch(item: tuple[Tensor, Queries]) -> None:
+        rows, batch = item
+        batch, answer = batch.to(model.device), answers[rows].to(model.device)
+        scores = model.scores(batch, task.history)
+        ranking = Ranking(scores, answer, true_answers.of(batch))
+        top = TopAnswers(scores, true_at_time.others(batch, answer))
+        for block in scores.blocks():
+            check_scores(model, block.values)
+            ranking.add(block)
+            top.add(ScoreBlock(block.start, model.logits(block.values)), model.temperature)
+        ranks.put(rows, ranking.ranks())
+        confidence.put(rows, top.confidence(answer))
+
+    done = in_threads(evaluate_batch, batches, _num_threads(model), own_caches)
     with evaluating(model):
-        for rows, batch in batches if quiet else track(batches, f"evaluating on {task.split}"):
-            batch, answer = batch.to(model.device), answers[rows].to(model.device)
-            scores = model.scores(batch, task.history)
-            ranking = Ranking(scores, answer, task.true_answers.of(batch))
-            top = TopAnswers(scores, task.true_at_time.others(batch, answer))
-            for block in scores.blocks():
-                check_scores(model, block.values)
-                ranking.add(block)
-                top.add(ScoreBlock(block.start, model.logits(block.values)), model.temperature)
-            ranks.put(rows, ranking.ranks())
-            confidence.put(rows, top.confidence(answer))
+        for _ in done if quiet else track(done, f"evaluating on {task.split}", len(batches)):
+            pass
     # Each process leaves zeros for the queries of the others.
     for column in (ranks.better, ranks.equal, ranks.reached, confidence.probability, confidence.correct):
         sum_over_processes(column)
@@ -106,3 +122,10 @@ def evaluate_task(
         seconds=time.perf_counter() - started,
         sampled_from=task.num_queries if len(queries) < task.num_queries else None,
     )
+
+
+def _num_threads(model: Model) -> int:
+    """Return how many threads divide the batches."""
+    # Several processes have divided them already.
+    is_alone = num_processes() == 1 and model.device.type == "cpu"
+    return side_by_side() if is_alone and model.scores_in_threads else 1

@@ -62,6 +62,7 @@ class Model(nn.Module, ABC):
             never waits for the GPU. Only then can the training loop record the step as a CUDA graph.
         scoring_batch_sizes: By device type, how many queries to score in one batch: as many as fit into the cache of a
             CPU, and as many as keep a GPU busy.
+        scores_in_threads: Whether several threads may call ``scores`` at the same time, for different queries.
         temperature: Divisor of the logits in ``probabilities``. Fitted on the validation split after training.
         vocabulary: The entities and relations of the training data.
         axis: The calendar of the time steps.
@@ -75,6 +76,7 @@ class Model(nn.Module, ABC):
     batch_by_time: ClassVar[bool] = False
     has_static_shapes: ClassVar[bool] = False
     scoring_batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 128, "cuda": 1024}
+    scores_in_threads: ClassVar[bool] = False
     temperature: float = 1.0
 
     def __init__(self, vocabulary: Vocabulary, axis: TimeAxis, config: Any = None):

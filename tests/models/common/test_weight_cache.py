@@ -10,7 +10,7 @@ from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.common.weight_cache import WeightKeyedCache
+from titer.models.common.weight_cache import WeightKeyedCache, own_caches
 from titer.models.registry import model_class
 
 
@@ -98,3 +98,12 @@ def test_scores_change_when_a_model_is_prepared_again(name: str, settings: dict[
     model.prepare(facts, Facts.empty())
     assert not torch.equal(model.score(query, past), before)
     assert torch.equal(model.score(query, past), deepcopy(model).score(query, past))
+
+
+def test_a_thread_with_its_own_results_neither_reads_nor_replaces_those_of_others():
+    model, past, compute, cache = nn.Linear(1, 1), history(), Counter(), WeightKeyedCache[int]()
+    assert cache(model, past, compute) == 1
+    with own_caches():
+        assert [cache(model, past, compute) for _ in range(2)] == [2, 2]
+        assert cache(model, history(), compute) == 3
+    assert cache(model, past, compute) == 1
