@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -32,7 +33,7 @@ def page(name: str, results: Results) -> str:
         f"# {name}",
         _docstring(model),
         *(text for base in _described_bases(model) for text in (f"## {base.__name__}", _docstring(base))),
-        *_settings(name, model.Config, model.training_settings),
+        *_settings(name, model.Config, model.training_settings, model.training_notes),
         *_results(name, results),
     ]
     return "\n\n".join(parts)
@@ -65,7 +66,7 @@ def load_results(folder: Path) -> Results:
     return dict(results)
 
 
-def _settings(name: str, config: type, training: Any) -> list[str]:
+def _settings(name: str, config: type, training: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
     parts = ["## Settings"]
     command = f"`titer train DATASET --model {name} --set model.SETTING=VALUE`"
     rows = settings_table(config)
@@ -78,6 +79,7 @@ def _settings(name: str, config: type, training: Any) -> list[str]:
             ["setting", "value"], ([code(f"training.{key}"), code(str(training[key]))] for key in training)
         )
         parts += ["Training settings of this model where a configuration gives none:", settings]
+        parts += [f"{code(f'training.{key}')}: {note}" for key, note in notes.items()]
     return parts
 
 

@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 
 from titer.errors import ConfigError, UnknownNameError
+from titer.models.path_mixture.config import PathMixtureConfig
+from titer.runs.reproduce import configurations, find_configuration
 from titer.training.config import Config, TrainingConfig
 
 
@@ -73,3 +75,44 @@ def test_a_model_has_training_defaults_of_its_own():
     assert config.training.epochs == 2
     assert config.training.learning_rate_schedule == "triangle"
     assert Config.load(model="titer").training == TrainingConfig()
+
+
+@pytest.mark.parametrize(
+    ("num_facts", "epochs", "learning_rate"),
+    [
+        (10, 6, 0.002),
+        (20_000, 6, 0.002),
+        (32_000, 4, 0.002),
+        (42_000, 3, 0.008 / 3),
+        (63_685, 2, 0.004),
+        (10**7, 2, 0.004),
+    ],
+)
+def test_more_facts_are_trained_on_in_fewer_epochs_with_a_higher_learning_rate(
+    num_facts: int, epochs: int, learning_rate: float
+):
+    training = Config.load(model="path_mixture").for_facts(num_facts).training
+    assert training == TrainingConfig(
+        epochs=epochs, learning_rate=learning_rate, learning_rate_schedule="triangle", clip_gradient=5.0
+    )
+
+
+def test_given_settings_do_not_depend_on_the_number_of_facts():
+    given = Config.load(model="path_mixture", overrides=["training.epochs=3"]).for_facts(10**6).training
+    assert (given.epochs, given.learning_rate) == (3, pytest.approx(0.008 / 3))
+    given = Config.load(model="path_mixture", overrides=["training.learning_rate=0.01"]).for_facts(10**6).training
+    assert (given.epochs, given.learning_rate) == (2, 0.01)
+    other = Config.load(model="ttranse")
+    assert other.for_facts(10**6) == other
+    direct = Config("path_mixture", PathMixtureConfig(), TrainingConfig(epochs=7))
+    assert direct.for_facts(10**6) == direct
+    again = Config.from_dict(Config.load(model="path_mixture").to_dict())
+    assert again.for_facts(10**6) == again
+
+
+def test_published_configurations_do_not_depend_on_the_number_of_facts():
+    names = [name for name in configurations() if name.startswith("path_mixture/")]
+    assert len(names) >= 4
+    for name in names:
+        config = Config.load(find_configuration(name))
+        assert config.for_facts(10**6) == config

@@ -10,18 +10,21 @@ from titer.training.config import TrainingConfig
 from titer.training.reporter import Reporter
 
 
+@pytest.mark.parametrize(("is_watched", "times"), [(True, [0.5, 10.0, 10.2]), (False, [9.0, 10.0, 39.0])])
 def test_the_time_left_is_estimated_within_the_first_epoch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_watched: bool,
+    times: list[float],
 ):
-    now = iter([100.0, 100.5, 110.0, 110.0, 110.2, 120.0])
-    monkeypatch.setattr(module.time, "perf_counter", lambda: next(now))
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: is_watched)
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])
     with Reporter(tmp_path, TrainingConfig(epochs=4), Progress(), []) as reporter:
-        reporter.is_watched = True
-        reporter.step(1, 0.01)  # too soon to be drawn
-        reporter.step(1, 0.5)  # 10 s for an eighth of the training
-        reporter.step(1, 0.51)  # too soon after the last one
-        reporter.is_watched = False
-        reporter.step(1, 0.9)
+        # Too soon; 10 s for an eighth of the training; too soon after the last report.
+        for clock[0], share in zip(times, (0.01, 0.5, 0.9), strict=True):
+            reporter.step(1, share)
     printed = capsys.readouterr().err
     assert printed.count("left") == 1
     assert "epoch 1 of 4, 50% done, about 70 s left" in printed

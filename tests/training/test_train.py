@@ -1,8 +1,10 @@
 import json
 import shutil
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -287,3 +289,19 @@ def test_a_run_without_weights_cannot_be_loaded_yet(tiny_run: Run, tmp_path: Pat
     (run.path / "model.safetensors").unlink()
     with pytest.raises(RunError, match="training has not reached its first checkpoint"):
         run.load_model("cpu")
+
+
+def test_defaults_for_the_number_of_facts_are_settings_of_the_run(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def for_facts(given: Mapping[str, Any], num_facts: int | None = None) -> dict[str, int]:
+        return {"epochs": 1 if num_facts == len(world_data.train) else 2}
+
+    monkeypatch.setattr(TinyModel, "training_defaults", for_facts)
+    config = Config.load(model=TinyModel.name)
+    assert config.training.epochs == 2
+    run = train(world_data, config, tmp_path / "run")
+    assert run.config.training.epochs == 1
+    assert len(run.log_rows) == 1
+    again = train(world_data, Config.load(model=TinyModel.name), tmp_path / "run", resume=True)
+    assert again.is_finished

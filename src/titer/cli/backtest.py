@@ -56,9 +56,11 @@ def backtest(
     from titer.data.load import load_dataset
     from titer.runs.backtest import rolling_origins, run_origin, write_results
     from titer.training.config import Config
+    from titer.training.loop import facts_to_learn
 
     settings = Config.load(configuration_file(config) if config is not None else None, model, set)
     data = load_dataset(dataset)
+    settings = settings.for_facts(len(facts_to_learn(data.train, settings.training.recent_steps)))
     steps, checked = (
         None if text is None else duration_steps(text, data.axis, name)
         for text, name in ((every, "--every"), (valid, "--valid"))

@@ -74,6 +74,7 @@ def tune(
     """
     from titer.api import configuration_file
     from titer.data.load import load_dataset
+    from titer.training.loop import facts_to_learn
     from titer.tuning.pictures import draw_search
     from titer.tuning.space import search_space
     from titer.tuning.tune import tune as search_settings
@@ -87,6 +88,7 @@ def tune(
     start = Config.load(configuration_file(config) if config is not None else None, model, set)
     space = search_space(start, set or [], search or [])
     data = load_dataset(dataset)
+    start = start.for_facts(len(facts_to_learn(data.train, start.training.recent_steps)))
     title = f"{start.model_name} on {data.name}"
     note(f"searching {len(space)} settings of {title}: {', '.join(space)}")
 

@@ -56,7 +56,9 @@ class Model(nn.Module, ABC):
             Its ``SEARCH`` declares the ranges in which ``titer tune`` looks for the best settings.
         evaluation_settings: The names of the settings that only ``score`` and ``explain`` read, so that they can be
             changed for a trained model.
-        training_settings: Defaults for the ``[training]`` table of a configuration, used where it has no value.
+        training_settings: Defaults for the ``[training]`` table of a configuration, used where it has no value. Those
+            that depend on the data are returned by ``training_defaults``.
+        training_notes: How defaults of the ``[training]`` table depend on the data, by the name of the setting.
         batch_by_time: Whether all queries of a training batch must have the same time step.
         has_static_shapes: Whether the tensors of ``training_step`` have the same shapes for every batch and the step
             never waits for the GPU. Only then can the training loop record the step as a CUDA graph.
@@ -73,6 +75,7 @@ class Model(nn.Module, ABC):
     Config: ClassVar[type] = NoConfig
     evaluation_settings: ClassVar[frozenset[str]] = frozenset()
     training_settings: ClassVar[Mapping[str, Any]] = {}
+    training_notes: ClassVar[Mapping[str, str]] = {}
     batch_by_time: ClassVar[bool] = False
     has_static_shapes: ClassVar[bool] = False
     scoring_batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 128, "cuda": 1024}
@@ -104,6 +107,18 @@ class Model(nn.Module, ABC):
             train: The facts of the training split.
             valid: The facts of the validation split, to choose settings on.
         """
+
+    @classmethod
+    def training_defaults(cls, given: Mapping[str, Any], num_facts: int | None = None) -> Mapping[str, Any]:
+        """Return defaults for the ``[training]`` table of a configuration.
+
+        The default returns ``training_settings``, whatever the data.
+
+        Args:
+            given: The values that the table has.
+            num_facts: The number of facts to train on, if it is known.
+        """
+        return cls.training_settings
 
     def begin_epoch(self, epoch: int) -> None:
         """Adjust what changes in the course of training.

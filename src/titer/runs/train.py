@@ -40,7 +40,7 @@ def train(
 
     Args:
         dataset: The facts to train and validate on.
-        config: The model and its settings.
+        config: The model and its settings. Settings that were not given a value may depend on the number of facts.
         out: The run directory to write.
         overwrite: Replace an existing run.
         resume: Continue an interrupted training from its last checkpoint.
@@ -55,6 +55,7 @@ def train(
         TiterError: If ``out`` holds anything that may not be overwritten, or a run to resume with other settings or
             data; or if training fails.
     """
+    config = config.for_facts(len(facts_to_learn(dataset.train, config.training.recent_steps)))
     with training_session(dataset, config, Path(out), overwrite=overwrite, resume=resume, trackers=trackers) as session:
         if not session.is_finished:
             _train(session, dataset, config, baseline=baseline)

@@ -87,11 +87,13 @@ class Config:
         model_name: The name of the model.
         model: The settings of the model, an instance of the ``Config`` class of the model.
         training: The settings of the training.
+        defaults: The names of the training settings that nobody has given a value. ``for_facts`` may change them.
     """
 
     model_name: str
     model: Any
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    defaults: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as the tables of ``config.toml``.
@@ -113,6 +115,20 @@ class Config:
         own = {"seed": seed} if any(setting.name == "seed" for setting in fields(self.model)) else {}
         return replace(self, model=replace(self.model, **own), training=replace(self.training, seed=seed))
 
+    def for_facts(self, num_facts: int) -> "Config":
+        """Return the configuration with the defaults of the model for a number of facts.
+
+        Args:
+            num_facts: The number of facts to train on.
+
+        Returns:
+            The same settings where they were given, and suitable ones elsewhere.
+        """
+        given = {name: value for name, value in asdict(self.training).items() if name not in self.defaults}
+        found = model_class(self.model_name).training_defaults(given, num_facts)
+        changes = {name: value for name, value in found.items() if name in self.defaults}
+        return replace(self, training=replace(self.training, **changes), defaults=frozenset())
+
     @classmethod
     def from_dict(cls, tables: dict[str, Any], model: str | None = None) -> "Config":
         """Make a configuration from the tables of a TOML file.
@@ -123,7 +139,8 @@ class Config:
             model: The name of the model, if ``tables`` does not give it; by default the path mixture.
 
         Returns:
-            The configuration. Settings that are not given have the model's defaults.
+            The configuration. Settings that are not given have the model's defaults, and some of them may change when
+            the number of facts is known (``for_facts``).
 
         Raises:
             ConfigError: If a setting does not exist, has the wrong type or an impossible value.
@@ -139,10 +156,16 @@ class Config:
         model_name = model or named or DEFAULT_MODEL
         model_type = model_class(model_name)
         settings = {**_preset(model_type.Config, settings.pop("preset", None)), **settings}
-        training = {**model_type.training_settings, **take_table(tables, "training")}
+        given = take_table(tables, "training")
+        training = {**model_type.training_defaults(given), **given}
         if tables:
             raise unknown("table", next(iter(tables)), ["model", "training"])
-        return cls(model_name, build(model_type.Config, settings, "model"), build(TrainingConfig, training, "training"))
+        return cls(
+            model_name,
+            build(model_type.Config, settings, "model"),
+            build(TrainingConfig, training, "training"),
+            frozenset(one.name for one in fields(TrainingConfig)) - given.keys(),
+        )
 
     @classmethod
     def load(cls, file: Path | None = None, model: str | None = None, overrides: list[str] | None = None) -> "Config":

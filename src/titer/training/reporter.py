@@ -1,4 +1,4 @@
-"""Progress reports of a training: a log file, trackers, and a line for each epoch."""
+"""Progress reports of a training: a log file, trackers, and lines on standard error."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 
 from titer.files import write_text
 from titer.parallel.processes import rank
-from titer.progress import duration
+from titer.progress import FIRST_LINE, NEXT_LINES, duration
 from titer.trackers.tracking import Tracking
 from titer.training.checkpoint import Progress
 from titer.training.config import TrainingConfig
@@ -35,8 +35,8 @@ class Reporter:
         self.is_active = rank() == 0
         self.log, self.config, self.tracking = folder / LOG, config, tracking
         self.started, self.first_epoch = time.perf_counter(), progress.epoch
-        self.drawn = self.started
         self.is_watched = self.is_active and sys.stderr.isatty()
+        self.next_report = self.started + (INTERVAL if self.is_watched else FIRST_LINE)
         for warning in warnings:
             self.say(warning)
         if progress.epoch:
@@ -58,13 +58,17 @@ class Reporter:
             print(text, file=sys.stderr, flush=True)
 
     def step(self, epoch: int, share: float) -> None:
-        """Report a part of an epoch on the status line, so that the time left is known from the first seconds."""
+        """Report a part of an epoch now and then, so that the time left is known from the first seconds."""
         now = time.perf_counter()
-        if not self.is_watched or now - self.drawn < INTERVAL:
+        if not self.is_active or now < self.next_report:
             return
-        self.drawn = now
+        self.next_report = now + (INTERVAL if self.is_watched else NEXT_LINES)
         left = self._seconds_left(epoch - 1 + share)
-        self._draw(f"epoch {epoch} of {self.config.epochs}, {share:.0%} done, about {duration(left)} left")
+        line = f"epoch {epoch} of {self.config.epochs}, {share:.0%} done, about {duration(left)} left"
+        if self.is_watched:
+            self._draw(line)
+        else:
+            self.say(line)
 
     def epoch(self, row: dict[str, Any], progress: Progress) -> None:
         """Report one finished epoch."""

@@ -4,7 +4,9 @@ import ast
 import inspect
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
+from types import MappingProxyType
 from typing import Any, get_args
 
 from titer.errors import ConfigError
@@ -49,7 +51,8 @@ def settings_of(model: str) -> list[SettingInfo]:
         UnknownNameError: If there is no such model.
     """
     kind = model_class(model)
-    return [*_settings(kind.Config, "model", {}), *_settings(TrainingConfig, "training", dict(kind.training_settings))]
+    training = _settings(TrainingConfig, "training", kind.training_defaults({}), kind.training_notes)
+    return [*_settings(kind.Config, "model", {}), *training]
 
 
 def field_descriptions(config: type) -> dict[str, str]:
@@ -68,14 +71,16 @@ def field_descriptions(config: type) -> dict[str, str]:
     return found
 
 
-def _settings(config: type, table: str, defaults: dict[str, Any]) -> list[SettingInfo]:
+def _settings(
+    config: type, table: str, defaults: Mapping[str, Any], notes: Mapping[str, str] = MappingProxyType({})
+) -> list[SettingInfo]:
     descriptions = field_descriptions(config)
     return [
         SettingInfo(
             f"{table}.{field.name}",
             defaults.get(field.name, _default(field)),
             _range(config, field, table),
-            " ".join(descriptions.get(field.name, "").split()),
+            " ".join([*descriptions.get(field.name, "").split(), *notes.get(field.name, "").split()]),
         )
         for field in fields(config)
     ]

@@ -1,7 +1,7 @@
 """The path mixture as a ``Model``."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -34,6 +34,13 @@ PRIOR = "frequency of the answer, and its fit to the subject by embeddings and l
 """Note of the evidence for the weight of the prior, which reads past facts too."""
 FREQUENCY = "frequency and activity of the answer; not along a path"
 """Note of the same evidence with ``prior = false``, where only these terms of the prior remain."""
+
+MIN_EPOCHS, MAX_EPOCHS = 2, 6
+FACTS_IN_ALL = 128_000
+"""Facts to train on in all epochs together, if that takes neither fewer than MIN_EPOCHS nor more than MAX_EPOCHS."""
+MIN_LEARNING_RATE, MAX_LEARNING_RATE = 0.002, 0.004
+RATE_TIMES_EPOCHS = 0.008
+"""Fewer epochs have a higher learning rate."""
 
 
 @register
@@ -74,10 +81,16 @@ class PathMixture(TracksTrainedEntities):
     name = "path_mixture"
     Config = PathMixtureConfig
     training_settings: ClassVar = {
-        "epochs": 6,
-        "learning_rate": 0.002,
+        "epochs": MAX_EPOCHS,
+        "learning_rate": MIN_LEARNING_RATE,
         "learning_rate_schedule": "triangle",
         "clip_gradient": 5.0,
+    }
+    training_notes: ClassVar = {
+        "epochs": f"By default {MAX_EPOCHS}, and fewer for more than about 23,000 facts, such that epochs times facts "
+        f"is about {FACTS_IN_ALL:,}; but at least {MIN_EPOCHS}.",
+        "learning_rate": f"By default {RATE_TIMES_EPOCHS} divided by the number of epochs, between {MIN_LEARNING_RATE} "
+        f"and {MAX_LEARNING_RATE}.",
     }
     batch_by_time = True
     # Queries of one time step share neighbours and past facts, which are looked up once for a batch. On a GPU, calling
@@ -94,6 +107,20 @@ class PathMixture(TracksTrainedEntities):
         self._names = [mixture.names for mixture in mixtures if mixture.names is not None]
         self._others = OtherAnswers(vocabulary)
         self._explained = WeightKeyedCache[list[Weights]]()
+
+    @classmethod
+    def training_defaults(cls, given: Mapping[str, Any], num_facts: int | None = None) -> Mapping[str, Any]:
+        """Return defaults for training; with many facts, fewer epochs take enough optimisation steps.
+
+        Args:
+            given: The values that the table has.
+            num_facts: The number of facts to train on, if it is known.
+        """
+        suitable = min(max(round(FACTS_IN_ALL / max(num_facts or 1, 1)), MIN_EPOCHS), MAX_EPOCHS)
+        epochs = given.get("epochs", suitable)
+        rate = RATE_TIMES_EPOCHS / max(epochs, 1) if isinstance(epochs, int) else MIN_LEARNING_RATE
+        rate = min(max(rate, MIN_LEARNING_RATE), MAX_LEARNING_RATE)
+        return {**cls.training_settings, "epochs": suitable, "learning_rate": rate}
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Record the entities of training, the words of their names, and the answers that are true together."""
