@@ -53,14 +53,15 @@ def test_batches_are_scored_side_by_side_on_the_cores_that_one_batch_does_not_us
     monkeypatch.setattr(threads, "usable_cores", lambda: 6)
     torch.set_num_threads(4)
     use_threads(ENTITIES_PER_THREAD)
-    assert side_by_side() == 4  # what torch was set to
+    assert side_by_side(10) == 4  # what torch was set to
     use_threads(ENTITIES_PER_THREAD)
-    assert side_by_side() == 4  # still known
+    assert side_by_side(10) == 4  # still known
+    assert side_by_side(MAX_THREADS * ENTITIES_PER_THREAD + 1) == 1  # too many states
     torch.set_num_threads(8)
     use_threads(3 * ENTITIES_PER_THREAD)
-    assert side_by_side() == 2  # three threads each, on six cores
+    assert side_by_side(10) == 2  # three threads each, on six cores
     torch.set_num_threads(1)
-    assert side_by_side() == 1  # changed by the caller
+    assert side_by_side(10) == 1  # changed by the caller
 
 
 def test_a_given_number_of_threads_is_the_number_of_all_threads(monkeypatch: pytest.MonkeyPatch):
@@ -69,7 +70,7 @@ def test_a_given_number_of_threads_is_the_number_of_all_threads(monkeypatch: pyt
     for number in ("1", "3"):
         monkeypatch.setenv("TITER_THREADS", number)
         use_threads(10)
-        assert side_by_side() == 1
+        assert side_by_side(10) == 1
 
 
 def test_the_variable_decides(monkeypatch: pytest.MonkeyPatch):

@@ -49,13 +49,19 @@ def use_threads(num_entities: int) -> int:
     return threads
 
 
-def side_by_side() -> int:
+def side_by_side(num_entities: int) -> int:
     """Return how many threads may score batches side by side, each with the threads that ``use_threads`` has set.
 
-    They do not wait for each other, so cores that other processes use count too.
+    They do not wait for each other, so cores that other processes use count too. Each has states of all entities, so
+    that one thread scores very many entities.
+
+    Args:
+        num_entities: The number of entities that the model scores for a query.
     """
     if _chosen is None or _chosen[0] != torch.get_num_threads():
         return 1  # the caller of titer decides about threads
+    if num_entities > MAX_THREADS * ENTITIES_PER_THREAD:
+        return 1
     threads, allowed = _chosen
     return max(1, min(allowed, usable_cores(), MAX_THREADS) // threads)
 

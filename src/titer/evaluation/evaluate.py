@@ -128,4 +128,4 @@ def _num_threads(model: Model) -> int:
     """Return how many threads divide the batches."""
     # Several processes have divided them already.
     is_alone = num_processes() == 1 and model.device.type == "cpu"
-    return side_by_side() if is_alone and model.scores_in_threads else 1
+    return side_by_side(model.vocabulary.num_entities) if is_alone and model.scores_in_threads else 1

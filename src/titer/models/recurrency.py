@@ -84,6 +84,7 @@ class Recurrency(Model):
 
     name = "recurrency"
     Config = RecurrencyConfig
+    scores_in_threads = True
     config: RecurrencyConfig
     decay: Tensor  # (num_directed_relations,) p
     mix: Tensor  # (num_directed_relations,) μ

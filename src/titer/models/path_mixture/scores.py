@@ -13,9 +13,9 @@ from titer.models.path_mixture.mixture import Weights
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.scores import UNREACHED, ScoreBlock, Scores
 
-MAX_SCORES = 1 << 23
+MAX_SCORES = 1 << 24
 """Scores in one block: with more entities than fit, memory does not grow with their number."""
-MORE_ON_GPU = 16
+MORE_ON_GPU = 8
 """How many times as many scores a block has on a GPU, where a block takes as long to begin as to compute."""
 
 
