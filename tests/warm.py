@@ -15,7 +15,6 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 
 NUMBER = struct.Struct("<q")
@@ -46,9 +45,9 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 def serve(path: str) -> list[str] | None:
     """Fork a process for each request until standard input ends; return the words of the command in each of them."""
-    # The commands, the service, and what the first optimiser imports.
-    for module in ("titer.cli.main", "titer.service.preloaded", "torch._dynamo"):
-        import_module(module)
+    from preloading import import_everything  # a call needs none of it
+
+    import_everything()
     chosen = selectors.DefaultSelector()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)

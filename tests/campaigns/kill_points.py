@@ -11,13 +11,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from campaigns.common import Campaign, count_by
 from campaigns.forked import command, in_fork, num_operations
+from preloading import import_everything
 
 FACTS = "subject,relation,object,time\n" + "".join(
     f"{s},visit,{o},2020-01-{day:02}\n" for day in range(1, 29) for s, o in (("Ada", "Ben"), ("Ben", "Cid"))
@@ -43,14 +44,15 @@ def main() -> None:
     parser.add_argument("--point", type=int, help="try only the kill before this operation")
     campaign = Campaign(__file__, __doc__, "kills", count=10**6, parser=parser)
     # Imported once and used in forks only: a process with threads must not be forked.
-    for module in ("titer.cli.import_data", "titer.runs.train"):
-        import_module(module)
+    import_everything()
     names, point = campaign.options.names or list(CASES), campaign.options.point
     kills: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="titer-kills-") as folder:
         totals = {name: prepare(name, Path(folder) / name) for name in names}
-        every = [(name, one) for name, total in totals.items() for one in range(1, total + 1)]
-        random.Random(campaign.options.seed).shuffle(every)
+        chance = random.Random(campaign.options.seed)
+        orders = [[(name, one) for one in chance.sample(range(1, total + 1), total)] for name, total in totals.items()]
+        # Each command in turn, as long as it has operations left.
+        every = [kill for kills in zip_longest(*orders) for kill in kills if kill is not None]
         chosen = [(name, point) for name in names] if point is not None else every
         for (name, one), _ in zip(chosen, campaign.numbers(), strict=False):
             kills[name] += 1

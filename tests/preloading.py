@@ -1,0 +1,19 @@
+"""Import what commands of titer use, so that processes forked afterwards need not."""
+
+import pkgutil
+from importlib import import_module
+
+import titer
+
+LIBRARIES = "pyarrow.compute", "pyarrow.csv", "pyarrow.dataset", "pyarrow.parquet"
+EXCLUDED = "titer.ray", "titer.evaluation.size"
+"""Modules that import Ray or Triton."""
+
+
+def import_everything() -> None:
+    """Import nearly all modules of titer, and compute nothing."""
+    for _, name, _ in pkgutil.walk_packages(titer.__path__, "titer."):
+        if not name.startswith(EXCLUDED) and not name.endswith(("_triton", "__main__")):
+            import_module(name)
+    for name in LIBRARIES:
+        import_module(name)
