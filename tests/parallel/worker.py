@@ -20,3 +20,5 @@ if __name__ == "__main__":
             save_file(
                 {key: t.contiguous() for key, t in trained(name).items()}, folder / f"{name}-{number}.safetensors"
             )
+        # Its import would take seconds in each process.
+        assert "torch._dynamo" not in sys.modules
