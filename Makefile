@@ -63,6 +63,8 @@ demo: $(INSTALLED)
 
 # One thread a process: the models are small, and the test processes share the cores.
 quick test coverage docs: export OMP_NUM_THREADS ?= 1
+# Tests start many processes, which would compile their modules again.
+quick test coverage: export PYTHONDONTWRITEBYTECODE :=
 
 quick: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow" -p no:schemathesis --hypothesis-profile=quick
