@@ -1,12 +1,14 @@
 """Run the commands of titer, in this process or in another."""
 
 import functools
+import os
 import subprocess
 from pathlib import Path
 
 from typer import testing
 from typer.testing import CliRunner, Result
 
+import warm
 from titer.cli.main import app
 from warm_processes import WarmProcess
 
@@ -28,6 +30,7 @@ def titer(*words: str | Path) -> str:
 
 def titer_process(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command in a process of its own, as a user does, and return what it printed and its exit code."""
-    process = WarmProcess(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    environment = {**os.environ, warm.WARM_WORKERS: "1"}
+    process = WarmProcess(*words, environment=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     stdout, stderr = process.communicate(timeout=120)
     return subprocess.CompletedProcess(process.args, process.wait(), stdout, stderr)

@@ -85,6 +85,7 @@ class Reader:
             (programs / name).chmod(0o755)
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         self.environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "RAY_ADDRESS": "local"}
+        self.environment[warm.WARM_WORKERS] = "1"
         self.desk = self.folder / "desk"
         self.desk.mkdir()
         self.names: dict[str, Any] = {"__name__": "document"}

@@ -4,7 +4,8 @@ Most of the time of a short command is the import of PyTorch. A server imports e
 for each command it forks a process, which gets the folder, the environment and the standard streams of the caller.
 
 As a program: ``warm.py serve SOCKET`` is the server, and ``warm.py call SOCKET WORDS...`` runs a command, passes
-signals on, and ends with the exit code of the command.
+signals on, and ends with the exit code of the command. With ``WARM_WORKERS`` in its environment, a command that starts
+others does so in the same way.
 """
 
 import json
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 NUMBER = struct.Struct("<q")
+WARM_WORKERS = "WARM_WORKERS"
 
 
 def send(connection: socket.socket, words: Sequence[str], folder: str, environment: Mapping[str, str],
@@ -102,6 +104,14 @@ def _become(folder: str, environment: dict[str, str], streams: list[int]) -> Non
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
+def write_program(path: str) -> str:
+    """Write a program that runs ``PROGRAM -m titer WORDS...`` as a process of the server, and return its path."""
+    program = Path(path).with_name("python")
+    program.write_text(f'#!/bin/sh\nshift 2\nexec "{sys.executable}" -S "{__file__}" call "{path}" "$@"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
 def call(path: str, words: list[str]) -> int:
     """Run a command as a process of the server, and return its exit code."""
     with socket.socket(socket.AF_UNIX) as connection:
@@ -116,8 +126,11 @@ def call(path: str, words: list[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "call":
         sys.exit(call(sys.argv[2], sys.argv[3:]))
+    program = write_program(sys.argv[2])
     if (command := serve(sys.argv[2])) is not None:
         from titer.cli.main import main
 
         sys.argv = ["titer", *command]
+        if os.environ.pop(WARM_WORKERS, None):
+            sys.executable = program
         main()

@@ -18,7 +18,8 @@ from warm_processes import WarmProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel"), pytest.mark.timeout(600)]
 
-SETTINGS = {"epochs": 5, "batch_size": 500, "device": "cpu", "patience": 0, "learning_rate": 0.02}
+NUM_EPOCHS = 6
+SETTINGS = {"epochs": NUM_EPOCHS, "batch_size": 500, "device": "cpu", "patience": 0, "learning_rate": 0.02}
 MAX_SECONDS = 240
 
 
@@ -28,18 +29,11 @@ def words(out: Path, *more: str, **settings: object) -> list[str]:
     return ["train", "small-world", "--model", "ttranse", "--out", str(out), *fixed, *more]
 
 
-def run_alone(*command: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, timeout=MAX_SECONDS, env=environment
-    )
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """An uninterrupted training by two processes."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    done = run_alone("-m", "titer", *words(out, "--workers", "2"))
+    done = titer_process(*words(out, "--workers", "2"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("trained on small-world") == 1
     return Run(out)
@@ -60,33 +54,36 @@ def workers_of(process: WarmProcess) -> dict[int, int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize("killed", [0, 1])
-def test_after_one_process_is_killed_all_stop_and_the_training_resumes_exactly(whole: Run, tmp_path: Path, killed: int):
+def test_after_one_process_is_killed_all_stop_and_the_training_resumes_exactly(whole: Run, tmp_path: Path):
     out = tmp_path / "run"
-    process = WarmProcess(*words(out, "--workers", "2"), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + MAX_SECONDS
-    while not list(out.glob("checkpoint-00000[2-4]*")) and time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    pids = workers_of(process)
-    os.kill(pids[killed], signal.SIGKILL)
-    _, message = process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGKILL
-    assert f"error: process {killed} of 2 was killed (SIGKILL), so all have stopped" in message
-    assert "--resume" in message
-    assert "Traceback" not in message
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids.values())
-    assert not Run(out).is_finished
-    done = run_alone("-m", "titer", *words(out, "--workers", "2", "--resume"))
+    for killed, epochs in ((0, "23"), (1, "45")):
+        resumed = ["--resume"] if killed else []
+        process = WarmProcess(*words(out, "--workers", "2", *resumed), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        deadline = time.monotonic() + MAX_SECONDS
+        while not list(out.glob(f"checkpoint-00000[{epochs}]*")) and time.monotonic() < deadline:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        pids = workers_of(process)
+        os.kill(pids[killed], signal.SIGKILL)
+        _, message = process.communicate(timeout=60)
+        assert process.returncode == 128 + signal.SIGKILL
+        assert f"error: process {killed} of 2 was killed (SIGKILL), so all have stopped" in message
+        assert "--resume" in message
+        assert "Traceback" not in message
+        assert not any(Path(f"/proc/{pid}").exists() for pid in pids.values())
+        assert not Run(out).is_finished
+    done = titer_process(*words(out, "--workers", "2", "--resume"))
     assert done.returncode == 0, done.stderr
     assert "resuming after epoch" in done.stderr
     assert same_weights(out / "model.safetensors", whole.path / "model.safetensors")
-    assert [row["epoch"] for row in Run(out).log_rows] == list(range(1, 6))
+    assert [row["epoch"] for row in Run(out).log_rows] == list(range(1, NUM_EPOCHS + 1))
 
 
 def test_torchrun_starts_the_same_training(whole: Run, tmp_path: Path):
-    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "titer")
-    done = run_alone(*launcher, *words(tmp_path / "run"))
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "titer"]
+    command = [sys.executable, *launcher, *words(tmp_path / "run")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_SECONDS, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("trained on small-world") == 1
     assert same_weights(tmp_path / "run" / "model.safetensors", whole.path / "model.safetensors")
@@ -94,20 +91,20 @@ def test_torchrun_starts_the_same_training(whole: Run, tmp_path: Path):
 
 def test_the_summary_of_a_run_has_the_number_of_processes_and_the_log_one_row_per_epoch(whole: Run):
     assert whole.summary["processes"] == 2
-    assert [row["epoch"] for row in whole.log_rows] == list(range(1, 6))
+    assert [row["epoch"] for row in whole.log_rows] == list(range(1, NUM_EPOCHS + 1))
     assert len(whole.evaluations) == 1
 
 
 def test_all_processes_stop_early_together(tmp_path: Path):
     # The learning rate is so small that no validation improves on the first.
-    done = run_alone("-m", "titer", *words(tmp_path / "run", "--workers", "2", patience=1, learning_rate=1e-12))
+    done = titer_process(*words(tmp_path / "run", "--workers", "2", patience=1, learning_rate=1e-12))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("no improvement in 1 validations: stopped after epoch 2") == 1
     assert len(Run(tmp_path / "run").log_rows) == 2
 
 
 def test_a_wrong_setting_is_reported_and_leaves_no_run(tmp_path: Path):
-    done = run_alone("-m", "titer", *words(tmp_path / "run", "--workers", "2", epochs="many"))
+    done = titer_process(*words(tmp_path / "run", "--workers", "2", epochs="many"))
     assert done.returncode == 1
     assert "error: training.epochs must be a whole number" in done.stderr
     assert "Traceback" not in done.stderr
