@@ -26,10 +26,12 @@ from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import warm
+from quick_events import quick_event_model
 from warm_processes import server
 
 PORT = "8000"
@@ -74,6 +76,8 @@ class Reader:
     port: str
     runs: Mapping[str, Path] = field(default_factory=dict)
     """Prepared runs by the path at which documents use them."""
+    quick_events: bool = True
+    """Whether commands train small event models; Python always does."""
     service: "subprocess.Popen[str] | None" = None
     printed: str = ""
 
@@ -86,6 +90,8 @@ class Reader:
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         self.environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "RAY_ADDRESS": "local"}
         self.environment[warm.WARM_WORKERS] = "1"
+        if self.quick_events:
+            self.environment[warm.QUICK_EVENTS] = "1"
         self.desk = self.folder / "desk"
         self.desk.mkdir()
         self.names: dict[str, Any] = {"__name__": "document"}
@@ -119,7 +125,11 @@ class Reader:
     def python(self, code: str) -> None:
         """Run Python in the session of the page, and keep what it prints."""
         printed = io.StringIO()
-        with chdir(self.desk), redirect_stdout(printed):
+        with (
+            chdir(self.desk),
+            redirect_stdout(printed),
+            patch("titer.runs.events.EventModel", quick_event_model),
+        ):
             exec(compile(code, "document", "exec"), self.names)
         self.printed = printed.getvalue()
 

@@ -1,5 +1,6 @@
 """Import what commands of titer use, so that processes forked afterwards need not."""
 
+import gc
 import pkgutil
 from importlib import import_module
 
@@ -17,3 +18,6 @@ def import_everything() -> None:
             import_module(name)
     for name in LIBRARIES:
         import_module(name)
+    # Objects that the garbage collector does not visit are not copied by forked processes.
+    gc.collect()
+    gc.freeze()

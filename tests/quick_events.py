@@ -1,7 +1,10 @@
 """Event models that are trained in a second, for tests that do not depend on how good they are."""
 
+from importlib import import_module
 from pathlib import Path
 
+from titer.data.time_axis import TimeAxis
+from titer.data.vocabulary import Vocabulary
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
 from titer.events.storage import save_events
@@ -34,3 +37,13 @@ def store_quick_events(path: Path) -> None:
         save_events(fitted, place)
         _trained[key] = place.read_bytes()
     place.write_bytes(_trained[key])
+
+
+def quick_event_model(vocabulary: Vocabulary, axis: TimeAxis, _: EventConfig | None = None) -> EventModel:
+    """Create such an event model, whatever the settings are."""
+    return EventModel(vocabulary, axis, QUICK)
+
+
+def use_quick_events() -> None:
+    """Let this process train such event models for runs that have none."""
+    vars(import_module("titer.runs.events"))["EventModel"] = quick_event_model

@@ -5,9 +5,10 @@ for each command it forks a process, which gets the folder, the environment and 
 
 As a program: ``warm.py serve SOCKET`` is the server, and ``warm.py call SOCKET WORDS...`` runs a command, passes
 signals on, and ends with the exit code of the command. With ``WARM_WORKERS`` in its environment, a command that starts
-others does so in the same way.
+others does so in the same way, and with ``QUICK_EVENTS`` it trains small event models.
 """
 
+import atexit
 import json
 import os
 import selectors
@@ -15,11 +16,13 @@ import signal
 import socket
 import struct
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 NUMBER = struct.Struct("<q")
-WARM_WORKERS = "WARM_WORKERS"
+WARM_WORKERS, QUICK_EVENTS = "WARM_WORKERS", "QUICK_EVENTS"
 
 
 def send(connection: socket.socket, words: Sequence[str], folder: str, environment: Mapping[str, str],
@@ -112,6 +115,31 @@ def write_program(path: str) -> str:
     return str(program)
 
 
+def run(words: list[str], program: str) -> NoReturn:
+    """Run a command in this process, which ends with it."""
+    from titer.cli.main import main
+
+    sys.argv = ["titer", *words]
+    if os.environ.pop(WARM_WORKERS, None):
+        sys.executable = program
+    if os.environ.pop(QUICK_EVENTS, None):
+        from quick_events import use_quick_events
+
+        use_quick_events()
+    try:
+        main()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise
+        # Clearing all modules would take longer than most commands, as it copies the memory shared with the server.
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(end.code or 0)
+    sys.exit()
+
+
 def call(path: str, words: list[str]) -> int:
     """Run a command as a process of the server, and return its exit code."""
     with socket.socket(socket.AF_UNIX) as connection:
@@ -128,9 +156,4 @@ if __name__ == "__main__":
         sys.exit(call(sys.argv[2], sys.argv[3:]))
     program = write_program(sys.argv[2])
     if (command := serve(sys.argv[2])) is not None:
-        from titer.cli.main import main
-
-        sys.argv = ["titer", *command]
-        if os.environ.pop(WARM_WORKERS, None):
-            sys.executable = program
-        main()
+        run(command, program)

@@ -31,7 +31,8 @@ def free_port() -> str:
 
 @pytest.fixture(scope="session")
 def readme(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    reader = Reader(tmp_path_factory.mktemp("readme"), free_port())
+    # Its commands show the forecasts of a complete event model, which other pages use too.
+    reader = Reader(tmp_path_factory.mktemp("readme"), free_port(), quick_events=False)
     reader.read(README)
     return reader
 
