@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from titer.errors import NoEvidenceError
 from titer.forecasting.forecaster import Forecaster
 from titer.models.registry import BUILT_IN, model_class
 from titer.service.app import create_app
+from titer.training.layout import EVENTS
 
 pytestmark = pytest.mark.slow
 
@@ -94,8 +96,17 @@ def test_its_evidence_is_measured_if_it_has_any(run: Path):
             titer(*words)
 
 
-def test_its_report_is_complete(run: Path, tmp_path: Path):
+@pytest.fixture(scope="module")
+def event_model(few_days: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of an event model, which all models share: to train one for each takes longer than the tests."""
+    run = tmp_path_factory.mktemp("events") / "run"
+    titer("train", few_days, "--model", "recurrency", "--out", run)
     store_quick_events(run)
+    return run / EVENTS
+
+
+def test_its_report_is_complete(run: Path, event_model: Path, tmp_path: Path):
+    shutil.copy(event_model, run / EVENTS)
     titer("report", run, "--out", tmp_path / "report.html", "--examples", "20")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"<h1>{run.name} on few-days</h1>" in page
