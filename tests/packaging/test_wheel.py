@@ -101,8 +101,7 @@ def test_an_installed_wheel_lists_models_reproduces_and_serves(way: str, wheel: 
         "-m", "titer", "reproduce", "path_mixture/small-world", "--out", "run", "--set", "training.epochs=1"
     )
     assert "MRR" in reproduced
-    if way != "venv":  # there, the service trains its event model itself
-        store_quick_events(elsewhere / "run")
+    store_quick_events(elsewhere / "run")
     assert is_healthy(python, variables, elsewhere)
 
 

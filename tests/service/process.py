@@ -12,6 +12,7 @@ from threading import Thread
 import httpx2
 
 from quick_events import store_quick_events
+from warm import QUICK_EVENTS
 from warm_processes import WarmProcess
 
 PATIENT = {"TITER_REQUEST_SECONDS": "240"}
@@ -23,7 +24,8 @@ class Service:
 
     def __init__(self, run: Path, *options: str, wrapper: Sequence[str] = (), **environment: str):
         # A service without an event model trains one before it listens.
-        store_quick_events(run)
+        if QUICK_EVENTS not in environment:
+            store_quick_events(run)
         words = ["serve", str(run), "--port", "0", *options]
         quiet = {name: value for name, value in os.environ.items() if not name.startswith("TITER_")}
         variables = {**quiet, **PATIENT, **environment}

@@ -19,6 +19,8 @@ from store.postgres import Server, server
 from titer.data.dataset import Dataset
 from titer.runs.train import train
 from titer.training.config import Config
+from titer.training.layout import EVENTS
+from warm import QUICK_EVENTS
 
 TOKEN = "a secret for tests"
 TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
@@ -219,6 +221,18 @@ def test_only_localhost_is_served_by_default(run: Path):
         refused = client.get("/v1/model", headers={"Host": "evil.example"})
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "wrong_host")
     assert service.stop(signal.SIGTERM) == 0
+
+
+def test_an_event_model_that_is_missing_is_trained_before_the_service_listens(
+    recurrency_run: Path, run_copy: Callable[[Path], Path]
+):
+    run = run_copy(recurrency_run)
+    assert not (run / EVENTS).exists()
+    service = Service(run, **{QUICK_EVENTS: "1"})
+    assert (run / EVENTS).is_file()
+    with service.client() as client:
+        assert client.get("/v1/events", params={"top": 3}).status_code == 200
+    assert service.stop() == 0
 
 
 @pytest.mark.parametrize(

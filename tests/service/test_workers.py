@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -14,6 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from commands import titer_process
+from conftest import SMALL_CONFIGS
 from quick_events import store_quick_events
 from service.process import Service
 from titer.data.dataset import Dataset
@@ -34,22 +36,15 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def versions(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two versions of a path mixture, with event models, to be read only."""
+def versions(world_data: Dataset, path_mixture_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two versions of a path mixture, one of them untrained, with event models, to be read only."""
     folder = tmp_path_factory.mktemp("versions")
-    small = {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "first_edges": 8, "second_edges": 8}
-    training = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}
-    first, second = (
-        train(
-            world_data,
-            Config.from_dict({"model": small, "training": {**training, "seed": seed}}, "path_mixture"),
-            folder / str(seed),
-        )
-        for seed in (0, 1)
-    )
-    store_quick_events(first.path)
-    shutil.copy(first.path / EVENTS, second.path / EVENTS)
-    return [first.path, second.path]
+    first, second = shutil.copytree(path_mixture_run, folder / "0"), folder / "1"
+    trained = SMALL_CONFIGS["path_mixture"]
+    train(world_data, replace(trained, training=replace(trained.training, epochs=0)), second)
+    store_quick_events(first)
+    shutil.copy(first / EVENTS, second / EVENTS)
+    return [first, second]
 
 
 @pytest.fixture
@@ -70,7 +65,7 @@ def start(run: Path) -> Iterator[Callable[..., Service]]:
         service.stop(signal.SIGTERM)
 
 
-def replace(run: Path, version: Path) -> str:
+def exchange_run(run: Path, version: Path) -> str:
     """Put another version into the folder, in one step, as a training does; return its name."""
     new = shutil.copytree(version, run.with_name("new"))
     assert exchange(new, run)
@@ -138,14 +133,13 @@ class Load:
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "2")], ids=["one process", "two workers"])
-@pytest.mark.parametrize("how", ["SIGHUP", "POST /v1/reload"])
-def test_no_request_fails_while_the_run_is_replaced(start, run: Path, versions: list[Path], options, how: str):
+def test_no_request_fails_while_the_run_is_replaced(start, run: Path, versions: list[Path], options):
     service = start(*options)
     seen = served(service)
     assert len(seen) == 1
     with Load(service) as load:
-        for number in range(1, 4):
-            new = replace(run, versions[number % 2])
+        for number, how in enumerate(("SIGHUP", "POST /v1/reload") * 2, start=1):
+            new = exchange_run(run, versions[number % 2])
             if how == "SIGHUP":
                 service.process.send_signal(signal.SIGHUP)
                 wait_until(lambda new=new: served(service) == {new})
