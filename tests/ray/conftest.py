@@ -1,10 +1,12 @@
-"""A run with a small event model."""
+"""A cluster, and a run with a small event model."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quick_events import store_quick_events
+from ray_cluster import TwoNodes
 from titer.data.dataset import Dataset
 from titer.runs.train import train
 from titer.training.config import Config
@@ -16,3 +18,11 @@ def event_run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> 
     train(world_data, Config.from_dict({}, "recurrency"), path)
     store_quick_events(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[TwoNodes]:
+    """A cluster that is started once: all tests that need one are in one group."""
+    nodes = TwoNodes()
+    yield nodes
+    nodes.stop()

@@ -5,15 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from uuid import uuid4
 
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
 from commands import titer_process
+from ray_cluster import TwoNodes
 from ray_questions import write_questions
 from titer.data.dataset import Dataset
 from titer.runs.run import Run
@@ -22,79 +22,6 @@ from warm_processes import WarmProcess
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.timeout(600)]
-
-MARK = "TITER_TEST_CLUSTER"
-NODES = """
-import sys, time
-from ray.cluster_utils import Cluster
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3, "include_dashboard": False})
-second = cluster.add_node(num_cpus=3)
-cluster.wait_for_nodes()
-print(cluster.address, flush=True)
-for line in sys.stdin:
-    if line == "remove\\n":
-        cluster.remove_node(second, allow_graceful=False)
-        print("removed", flush=True)
-    else:
-        second = cluster.add_node(num_cpus=3)
-        cluster.wait_for_nodes()
-        print("added", flush=True)
-cluster.shutdown()
-"""
-
-
-class TwoNodes:
-    """A cluster of two nodes, each with processes of its own."""
-
-    def __init__(self) -> None:
-        self.mark = uuid4().hex
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", NODES],
-            env={**os.environ, MARK: self.mark},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.address = self._line()
-
-    def _line(self) -> str:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.strip() in ("removed", "added") or ":" in line.split(" ")[0]:
-                return line.strip()
-        raise AssertionError("the cluster did not start")
-
-    def do(self, order: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{order}\n")
-        self.process.stdin.flush()
-        self._line()
-
-    def workers(self) -> list[int]:
-        """Return the processes of this cluster that answer partitions."""
-        found = []
-        for folder in Path("/proc").iterdir():
-            try:
-                if (
-                    folder.name.isdecimal()
-                    and b"PartitionWorker" in (folder / "cmdline").read_bytes()
-                    and f"{MARK}={self.mark}".encode() in (folder / "environ").read_bytes()
-                ):
-                    found.append(int(folder.name))
-            except OSError:
-                continue  # it has ended
-        return found
-
-    def stop(self) -> None:
-        self.process.communicate(timeout=60)  # the end of its input ends the cluster
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[TwoNodes]:
-    nodes = TwoNodes()
-    yield nodes
-    nodes.stop()
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def words(path_mixture_run: Path, folder: Path) -> list[str]:
     """Return a command with enough questions for something to happen while they are answered."""
-    write_questions(folder / "questions", path_mixture_run, num_files=3, num_rows=200)
+    write_questions(folder / "questions", path_mixture_run, num_files=3, num_rows=120)
     return ["forecast", str(path_mixture_run), "--file", f"{folder}/questions/*.parquet", "--explain", "--top", "2",
-            "--partition-size", "20"]  # fmt: skip
+            "--partition-size", "12"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +78,7 @@ def test_a_worker_and_a_node_that_die_are_replaced(
     wait_for(process, out, 10)
     cluster.do("remove")
     try:
-        assert "answers to 600 questions" in finish(process)
+        assert "answers to 360 questions" in finish(process)
     finally:
         cluster.do("add")
     assert files_of(out) == expected

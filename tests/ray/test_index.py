@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ray_cluster import TwoNodes
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
@@ -25,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.time
 WORKERS = """
 import sys, pyarrow as pa, ray
 from titer.ray import Predictor
-ray.init(address="local", num_cpus=3, log_to_driver=False)
+ray.init(address=sys.argv[2], log_to_driver=False)
 
 @ray.remote
 class Worker:
@@ -45,7 +46,7 @@ print(*(path for _, path in first), sep="\\n")
 """
 
 
-def test_workers_share_the_memory_of_the_stored_index(tmp_path: Path):
+def test_workers_share_the_memory_of_the_stored_index(cluster: TwoNodes, tmp_path: Path):
     rng, size = np.random.default_rng(0), MIN_FACTS + 1000
     subject, object = (rng.integers(0, 5000, size, dtype=np.int32) for _ in range(2))
     facts = Facts(subject, rng.integers(0, 5, size, dtype=np.int32), object, np.arange(size, dtype=np.int32) // 5000)
@@ -54,7 +55,8 @@ def test_workers_share_the_memory_of_the_stored_index(tmp_path: Path):
     dataset = Dataset("many", names, axis, facts[:-2000], facts[-2000:-1000], facts[-1000:])
     run = Run.create(tmp_path / "run", Config.from_dict({}, "recurrency"), dataset)
     save_weights(model_class("recurrency")(names, axis), run.path / MODEL)
-    done = subprocess.run([sys.executable, "-c", WORKERS, str(run.path)], capture_output=True, text=True, timeout=500)
+    words = [str(run.path), cluster.address]
+    done = subprocess.run([sys.executable, "-c", WORKERS, *words], capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     mapped = {Path(line) for line in done.stdout.splitlines() if line.startswith("/")}
     stored = {path for path in (run.path / "dataset/index").rglob("*.bin") if path.stat().st_size}

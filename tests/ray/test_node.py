@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ray_cluster import TwoNodes
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
 from titer.runs.run import Run
@@ -16,12 +17,13 @@ pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 WORKERS = """
-import sys, ray
+import os, sys, ray
 from titer.ray.node import NodeRun, pack
 from titer.forecasting.jobs.fingerprint import fingerprint
 from titer.runs.run import Run
 run = Run(sys.argv[1])
-ray.init(address="local", num_cpus=3, log_to_driver=False)
+cache = {"TITER_CACHE": os.environ["TITER_CACHE"]}
+ray.init(address=sys.argv[2], log_to_driver=False, runtime_env={"env_vars": cache})
 node_run = NodeRun("/nowhere", fingerprint(run, events=False), False, ray.put(pack(run)))
 
 @ray.remote
@@ -38,13 +40,18 @@ print(found[0][0])
 
 
 def test_workers_of_a_node_share_one_copy(
-    recurrency_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: TwoNodes,
+    recurrency_run: Path,
+    run_copy: Callable[[Path], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     run = Run(run_copy(recurrency_run))
     with FactStore(run.store_path, run.dataset) as store:
         store.add([NamedFact("Caldera", "invite", "Newland", 181)])
     monkeypatch.setenv("TITER_CACHE", str(tmp_path / "cache"))
-    done = subprocess.run([sys.executable, "-c", WORKERS, str(run.path)], capture_output=True, text=True, timeout=200)
+    words = [str(run.path), cluster.address]
+    done = subprocess.run([sys.executable, "-c", WORKERS, *words], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     copy = Run(done.stdout.split()[-1])
     assert tmp_path / "cache" in copy.path.parents
@@ -80,18 +87,18 @@ job = open_job(JobFolder(sys.argv[3]), AnswerTask(), run, sys.argv[2])
 with FactStore(run.store_path, run.dataset) as store:
     store.add([NamedFact("Caldera", "invite", "Newland", 181)])
 try:
-    list(run_on_ray(job, run, job.settings["run"], "cpu", None, Cluster(workers=1)))
+    list(run_on_ray(job, run, job.settings["run"], "cpu", None, Cluster(sys.argv[4], workers=1)))
 except TiterError as error:
     print("refused:", error)
 """
 
 
 def test_an_error_of_a_worker_is_the_error_of_the_job(
-    recurrency_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path
+    cluster: TwoNodes, recurrency_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path
 ):
     """Facts that are added while a job runs must not change a part of its answers."""
     (tmp_path / "questions.csv").write_text("subject,relation\nCaldera,invite\n")
-    words = [str(run_copy(recurrency_run)), str(tmp_path / "questions.csv"), str(tmp_path / "answers")]
+    words = [str(run_copy(recurrency_run)), str(tmp_path / "questions.csv"), str(tmp_path / "answers"), cluster.address]
     done = subprocess.run([sys.executable, "-c", CHANGED, *words], capture_output=True, text=True, timeout=200)
     assert "refused: facts were added or removed while the job ran" in done.stdout, done.stderr
     assert list((tmp_path / "answers").glob("part-*")) == []
