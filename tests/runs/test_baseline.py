@@ -16,16 +16,25 @@ from titer.models.recurrency import Recurrency
 from titer.runs import baseline as module
 from titer.runs.baseline import baseline_of
 from titer.runs.run import Run
-
-
-@pytest.fixture
-def run(run_copy: Callable[[Path], Path], path_mixture_run: Path) -> Run:
-    return Run(run_copy(path_mixture_run))
+from titer.runs.train import train
+from titer.training.config import Config
 
 
 @pytest.fixture(scope="module")
-def found(path_mixture_run: Path) -> Evaluation:
-    run = Run(path_mixture_run)
+def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a model that has a baseline, and is trained at once."""
+    config = Config.from_dict({"model": {"num_walks": 20}}, "random_walk")
+    return train(world_data, config, tmp_path_factory.mktemp("runs") / "run").path
+
+
+@pytest.fixture
+def run(run_copy: Callable[[Path], Path], trained: Path) -> Run:
+    return Run(run_copy(trained))
+
+
+@pytest.fixture(scope="module")
+def found(trained: Path) -> Evaluation:
+    run = Run(trained)
     return evaluate(run.load_model("cpu"), run.dataset)
 
 

@@ -1,6 +1,7 @@
 """Requests that change something: tokens, origins, removal, the future."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -17,12 +18,22 @@ TALKS = {"subject": "Aldoria", "relation": "hold talks with"}
 TOKEN = {"Authorization": "Bearer secret"}
 
 
-@pytest.fixture
-def client(trained: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    forecaster = Forecaster.load(trained, "cpu", tmp_path_factory.mktemp("writes") / "facts.db")
+def opened(run: Run, folder: Path) -> Iterator[TestClient]:
+    forecaster = Forecaster.load(run, "cpu", folder / "facts.db")
     settings = Settings(token=SecretStr("secret"), origins=("https://partner.example",))
     with TestClient(create_app(forecaster, settings), headers=TOKEN) as client:
         yield client
+
+
+@pytest.fixture
+def client(trained: Run, tmp_path: Path) -> Iterator[TestClient]:
+    yield from opened(trained, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_client(trained: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A client for tests that do not depend on which facts were added."""
+    yield from opened(trained, tmp_path_factory.mktemp("writes"))
 
 
 def fact(name: str, time: str = "2023-07-01") -> dict[str, str]:
@@ -58,10 +69,10 @@ def test_a_fact_of_the_future_needs_a_field(client: TestClient):
 
 
 @pytest.mark.parametrize("path", ["/v1/facts/undo", "/v1/facts/remove"])
-def test_removal_needs_the_token(client: TestClient, path: str):
+def test_removal_needs_the_token(shared_client: TestClient, path: str):
     body = {"sequences": [1]} if path.endswith("remove") else None
-    assert client.post(path, json=body, headers={"Authorization": ""}).status_code == 401
-    assert client.get("/v1/facts", headers={"Authorization": ""}).status_code == 401
+    assert shared_client.post(path, json=body, headers={"Authorization": ""}).status_code == 401
+    assert shared_client.get("/v1/facts", headers={"Authorization": ""}).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -78,8 +89,8 @@ def test_removal_needs_the_token(client: TestClient, path: str):
         ({"Origin": "null"}, 403),
     ],
 )
-def test_pages_of_other_sites_cannot_write(client: TestClient, headers: dict[str, str], status: int):
-    assert client.post("/v1/facts", json={"facts": [fact("Newland")]}, headers=headers).status_code == status
+def test_pages_of_other_sites_cannot_write(shared_client: TestClient, headers: dict[str, str], status: int):
+    assert shared_client.post("/v1/facts", json={"facts": [fact("Newland")]}, headers=headers).status_code == status
 
 
 def test_wrong_tokens_are_delayed_and_counted(client: TestClient, caplog: pytest.LogCaptureFixture):
@@ -103,5 +114,5 @@ def test_a_client_may_be_limited_to_some_requests_a_minute():
 
 
 @pytest.mark.parametrize("at", [True, False, 1.0])
-def test_a_time_is_text_or_a_whole_number(client: TestClient, at: object):
-    assert client.post("/v1/forecast", json={**TALKS, "at": at}).status_code == 422
+def test_a_time_is_text_or_a_whole_number(shared_client: TestClient, at: object):
+    assert shared_client.post("/v1/forecast", json={**TALKS, "at": at}).status_code == 422
