@@ -44,9 +44,12 @@ def test_a_failed_training_leaves_nothing_behind(temporary_folder: Path):
 
 @pytest.mark.slow
 def test_training_into_a_run_directory_gives_the_run_of_the_command(world_data: titer.Dataset, tmp_path: Path):
-    forecaster = titer.train(world_data, out=tmp_path / "call", seed=3, device="cpu", epochs=1, **SMALL)
+    forecaster = titer.train(
+        world_data, out=tmp_path / "call", seed=3, device="cpu", epochs=1, recent_steps=20, **SMALL
+    )
     given = [f"--set=model.{name}={value}" for name, value in SMALL.items()]
     given += ["--set=training.epochs=1", "--set=training.seed=3", "--set=training.device=cpu"]
+    given += ["--set=training.recent_steps=20"]
     command("train", "small-world", "--out", tmp_path / "command", *given)
     called, run = forecaster.run, titer.Run(tmp_path / "command")
     assert called is not None

@@ -21,6 +21,13 @@ CHECKS = {
 }
 """What must be true after the last cell."""
 
+QUICK_EVENTS = f"""
+import sys
+sys.path.append({str(ROOT / "tests")!r})
+from quick_events import use_quick_events
+use_quick_events()
+"""
+
 notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -49,6 +56,7 @@ def test_a_notebook_is_committed_without_outputs(path: Path):
 def test_a_notebook_runs_from_a_clean_state(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     notebook = nbformat.read(path, as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(QUICK_EVENTS))
     notebook.cells.append(nbformat.v4.new_code_cell(CHECKS[path.stem]))
     execute(notebook)
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -20,7 +20,9 @@ from titer.events.storage import load_events, save_events
 from titer.graph.history import History
 from titer.models.base import Model
 
-TINY = EventConfig(num_rows=500, min_batches=2, epochs=1, num_queries=16, new_per_query=3, calibration_steps=2)
+TINY = EventConfig(
+    num_rows=500, min_batches=2, epochs=1, num_queries=16, new_per_query=3, new_steps=5, calibration_steps=2
+)
 
 pytestmark = pytest.mark.slow  # an event model is trained first
 

@@ -1,22 +1,21 @@
 """Settings that are switched at evaluation: which ones, and what becomes of the results."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from commands import titer
 from conftest import SMALL_CONFIGS
-from titer.data.small_world import SmallWorld
 from titer.errors import ConfigError
 from titer.runs.evaluation_settings import with_evaluation_settings
 from titer.runs.run import Run
-from titer.runs.train import train
 
 
 @pytest.fixture
-def run(world: SmallWorld, tmp_path: Path) -> Run:
-    return train(world.dataset, SMALL_CONFIGS["titer"], tmp_path / "run")
+def run(titer_run: Path, tmp_path: Path) -> Run:
+    return Run(shutil.copytree(titer_run, tmp_path / "run"))
 
 
 def test_a_changed_setting_is_that_of_the_configuration():

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import invoke as titer
+from conftest import SMALL_CONFIGS
 from store.postgres import Server
 from titer import Forecaster
 from titer.data.dataset import Dataset
@@ -19,19 +21,6 @@ from titer.training.config import Config
 
 pytestmark = pytest.mark.slow
 
-ONCE = {"epochs": 1, "batch_size": 256, "learning_rate": 0.01, "device": "cpu"}
-SMALL: dict[str, dict[str, Any]] = {
-    "recurrency": {"model": {}, "training": {}},
-    "random_walk": {"model": {"num_walks": 300}, "training": {}},
-    "titer": {
-        "model": {"num_edges": 20, "beam_size": 200, "entity_dim": 8, "time_dim": 4, "num_snapshots": 5},
-        "training": ONCE,
-    },
-    "path_mixture": {
-        "model": {"dim": 8, "relation_dim": 8, "hidden_dim": 8, "first_edges": 8, "second_edges": 8},
-        "training": ONCE,
-    },
-}
 LAST = "2023-06-30"
 HEADER = "subject,relation,object,time\n"
 DAYS = [f"2023-07-{day:02}" for day in range(1, 9)]
@@ -39,12 +28,12 @@ NEW = HEADER + "".join(f"Aldoria,hold talks with,Newland,{day}\n" for day in DAY
 
 
 @pytest.fixture(scope="module")
-def trained(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("trained")
-    return {
-        name: train(world_data, Config.from_dict(settings, name), folder / name).path
-        for name, settings in SMALL.items()
-    }
+def trained(
+    world_data: Dataset, trained_run: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    walks = Config.from_dict({"model": {"num_walks": 300}}, "random_walk")
+    run = train(world_data, walks, tmp_path_factory.mktemp("trained") / "random_walk")
+    return {"random_walk": run.path, **{name: trained_run(name) for name in SMALL_CONFIGS}}
 
 
 @pytest.fixture
@@ -72,7 +61,7 @@ def answers(forecaster: Forecaster, subject: str, at: str) -> dict[str, float]:
     return {f"{answer.entity} {name}": getattr(answer, name) for answer in found for name in ("score", "probability")}
 
 
-@pytest.mark.parametrize("model", SMALL)
+@pytest.mark.parametrize("model", [*SMALL_CONFIGS, "random_walk"])
 def test_added_facts_are_used_by_the_next_question(trained: dict[str, Path], tmp_path: Path, model: str):
     run = shutil.copytree(trained[model], tmp_path / "run")
     running = Forecaster.load(run, "cpu")
