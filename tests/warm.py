@@ -107,10 +107,19 @@ def _become(folder: str, environment: dict[str, str], streams: list[int]) -> Non
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
+PROGRAM = """#!/bin/sh
+if [ "$1 $2" = "-m titer" ]; then
+    shift 2
+    exec "{python}" -S "{script}" call "{socket}" "$@"
+fi
+exec "{python}" "$@"
+"""
+
+
 def write_program(path: str) -> str:
-    """Write a program that runs ``PROGRAM -m titer WORDS...`` as a process of the server, and return its path."""
+    """Write a Python interpreter that runs ``-m titer WORDS...`` as a process of the server, and return its path."""
     program = Path(path).with_name("python")
-    program.write_text(f'#!/bin/sh\nshift 2\nexec "{sys.executable}" -S "{__file__}" call "{path}" "$@"\n')
+    program.write_text(PROGRAM.format(python=sys.executable, script=__file__, socket=path))
     program.chmod(0o755)
     return str(program)
 
