@@ -227,7 +227,7 @@ def test_an_event_model_that_is_missing_is_trained_before_the_service_listens(
     recurrency_run: Path, run_copy: Callable[[Path], Path]
 ):
     run = run_copy(recurrency_run)
-    assert not (run / EVENTS).exists()
+    (run / EVENTS).unlink(missing_ok=True)
     service = Service(run, **{QUICK_EVENTS: "1"})
     assert (run / EVENTS).is_file()
     with service.client() as client:
