@@ -9,7 +9,7 @@ from titer.events.counts import MIN_RATE, NUM_RATES, GroupState
 from titer.events.index import EventIndex
 from titer.events.network import MAX_LOG_INTENSITY, negative_log_likelihood
 from titer.events.rows import sample_rows
-from titer.training.optimisers import LBFGS
+from titer.training.optimisers import EagerLBFGS
 
 RECENT = 30
 """Steps of the recent rate."""
@@ -56,7 +56,7 @@ def fit_baselines(index: EventIndex, end: int, num_rows: int = 100_000) -> Basel
         return Baselines(start)
     inputs = _inputs(index.by_triple.state(rows.triple[one], rows.elapsed[one]), rows.elapsed[one])
     weight = nn.Parameter(start)
-    optimiser = LBFGS([weight], max_iter=100, line_search_fn="strong_wolfe")
+    optimiser = EagerLBFGS([weight], max_iter=100, line_search_fn="strong_wolfe")
     happened, importance = rows.happened[one], rows.weight[one]
 
     def closure() -> Tensor:

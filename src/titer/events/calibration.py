@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from titer.events.network import MAX_LOG_INTENSITY, negative_log_likelihood
-from titer.training.optimisers import LBFGS
+from titer.training.optimisers import EagerLBFGS
 
 HORIZONS = (1, 7, 30)
 """Steps ahead, and lengths of windows, at which parameters are fitted; between them they are interpolated."""
@@ -124,7 +124,7 @@ def fit_linear(
         return default.to(inputs.device)
     inputs, start = inputs.double(), default.double().to(inputs.device)
     parameters = start.clone().requires_grad_()
-    optimiser = LBFGS([parameters], max_iter=60, line_search_fn="strong_wolfe")
+    optimiser = EagerLBFGS([parameters], max_iter=60, line_search_fn="strong_wolfe")
     scale = 1 / float(happened.sum())
 
     def closure() -> Tensor:

@@ -13,7 +13,7 @@ from titer.events.network import IntensityNetwork, negative_log_likelihood
 from titer.events.novelty import Novelty, NoveltyNetwork
 from titer.events.pairings import Pairings
 from titer.events.rows import Rows, inputs_of, sample_new_rows, sample_rows
-from titer.training.optimisers import AdamW
+from titer.training.optimisers import EagerAdamW
 
 FIRST_WEIGHT = 0.5
 """Weight of the likelihood of first occurrences beside that of any occurrence."""
@@ -104,7 +104,7 @@ def _optimise(
     size = min(config.batch_size, max(num_rows // 150, 256), num_rows)
     per_epoch = math.ceil(num_rows / size)
     epochs = max(config.epochs, math.ceil(min(config.min_batches, MAX_PASSES * per_epoch) / per_epoch))
-    optimiser = AdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01, fused=True)
+    optimiser = EagerAdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01, fused=True)
     generator = torch.Generator().manual_seed(seed)
     device = next(network.parameters()).device
     network.train()

@@ -11,7 +11,7 @@ from titer.parallel.parts import part_of_batch
 from titer.parallel.processes import size, sum_over_processes
 from titer.training.batches import shuffled_batches
 from titer.training.config import TrainingConfig
-from titer.training.optimisers import Adam
+from titer.training.optimisers import EagerAdam
 
 WARM_UP_STEPS = 3
 """Number of optimisation steps that CUDA needs before one is recorded."""
@@ -25,7 +25,7 @@ class Stepper:
         self.queries, self.answers = queries.to(model.device), answers.to(model.device)
         on_gpu = model.device.type == "cuda"
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.optimiser = Adam(
+        self.optimiser = EagerAdam(
             self.parameters,
             # A recorded graph reads the learning rate from this tensor, so it can change later.
             lr=torch.tensor(config.learning_rate, device=model.device) if on_gpu else config.learning_rate,
