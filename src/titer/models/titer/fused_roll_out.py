@@ -17,11 +17,12 @@ from torch.nn import functional
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
-from titer.models.titer import roll_out_triton as kernels
+from titer.models.titer import roll_out_triton, state_triton
 from titer.models.titer.config import TITerConfig
 from titer.models.titer.policy import Policy
 from titer.models.titer.roll_out import Walks
 from titer.models.titer.walk import Node
+from titer.models.titer.walk_settings import WalkSettings
 
 
 class Draws(NamedTuple):
@@ -47,7 +48,7 @@ def draw(policy: Policy, queries: Queries) -> Draws:
     )
 
 
-class Weights(NamedTuple):
+class WalkWeights(NamedTuple):
     """The weights of the policy in the form that the walks use."""
 
     entity: Tensor  # (entities, entity_dim)
@@ -63,7 +64,7 @@ class Weights(NamedTuple):
     action: Tensor  # (node_dim + relation_dim,) the terms of W_β from the action
 
     @classmethod
-    def of(cls, policy: Policy, num_lags: int) -> "Weights":
+    def of(cls, policy: Policy, num_lags: int) -> "WalkWeights":
         """Return the weights, connected to the parameters of the policy."""
         config, lstm = policy.config, policy.lstm
         state, node, relation = config.state_dim, config.node_dim, config.relation_dim
@@ -87,8 +88,8 @@ class Weights(NamedTuple):
 
 def fused_roll_out(policy: Policy, queries: Queries, history: History, draws: Draws) -> Walks:
     """Return what ``roll_out.reference_roll_out`` returns for the same random numbers."""
-    settings = kernels.Settings.of(policy.config, policy.start, history)
-    weights = Weights.of(policy, history.num_steps)
+    settings = WalkSettings.of(policy.config, policy.start, history)
+    weights = WalkWeights.of(policy, history.num_steps)
     relation, entity, time, log_probability, entropy = _RollOut.apply(settings, queries, history, draws, *weights)  # type: ignore[misc]
     return Walks(Node(relation, entity, time), log_probability.T, entropy.T)
 
@@ -98,20 +99,20 @@ class _RollOut(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, settings: kernels.Settings, queries: Queries, history: History, draws: Draws, *tensors: Tensor
+        ctx: Any, settings: WalkSettings, queries: Queries, history: History, draws: Draws, *tensors: Tensor
     ) -> tuple[Tensor, ...]:
-        weights = Weights(*(tensor.contiguous() for tensor in tensors))
+        weights = WalkWeights(*(tensor.contiguous() for tensor in tensors))
         sizes = settings.config
         saved = Saved.empty(sizes, len(queries), weights.entity)
-        kernels.begin(settings, queries, weights, saved)
+        roll_out_triton.begin(settings, queries, weights, saved)
         context = torch.addmm(weights.query_bias, saved.inputs[0, :, : weights.query.shape[1]], weights.query.T)
         for hop in range(sizes.path_length):
             torch.addmm(weights.gates_bias, saved.inputs[hop + 1], weights.gates.T, out=saved.gates[hop])
-            kernels.cell(settings, saved, hop)
+            state_triton.cell(settings, saved, hop)
             torch.addmm(context, saved.h[hop], weights.state.T, out=saved.scored[hop])
-            kernels.hidden(saved, draws.hidden, hop)
+            state_triton.hidden(saved, draws.hidden, hop)
             torch.addmm(weights.out_bias, saved.hidden[hop], weights.out.T, out=saved.out[hop])
-            kernels.choose(settings, history, draws, weights, saved, hop)
+            roll_out_triton.choose(settings, history, draws, weights, saved, hop)
         ctx.save_for_backward(*weights, *saved)
         ctx.settings, ctx.history, ctx.draws = settings, history, draws
         end = tuple(column[-1] for column in (saved.relation, saved.entity, saved.time))
@@ -120,23 +121,25 @@ class _RollOut(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        count = len(Weights._fields)
-        weights, saved = Weights(*ctx.saved_tensors[:count]), Saved(*ctx.saved_tensors[count:])
+        count = len(WalkWeights._fields)
+        weights, saved = WalkWeights(*ctx.saved_tensors[:count]), Saved(*ctx.saved_tensors[count:])
         settings, draws = ctx.settings, ctx.draws
         of_log, of_entropy = (gradient.contiguous() for gradient in gradients[3:])
         tables = Tables(*(torch.zeros_like(table) for table in weights[:3]))
         grad = Gradients.empty(saved)
         for hop in reversed(range(settings.config.path_length)):
-            kernels.choose_backward(settings, ctx.history, weights, saved, of_log, of_entropy, grad, tables, hop)
+            roll_out_triton.choose_backward(
+                settings, ctx.history, weights, saved, of_log, of_entropy, grad, tables, hop
+            )
             of_hidden = grad.out[hop] @ weights.out
-            kernels.hidden_backward(saved, draws.hidden, of_hidden, grad, hop)
+            state_triton.hidden_backward(saved, draws.hidden, of_hidden, grad, hop)
             of_state = grad.scored[hop] @ weights.state
-            kernels.cell_backward(settings, saved, of_state, grad, hop)
+            state_triton.cell_backward(settings, saved, of_state, grad, hop)
             torch.mm(grad.gates[hop], weights.gates, out=grad.inputs[hop + 1])
         of_context = grad.scored.sum(dim=0)
         width = weights.query.shape[1]
         torch.mm(of_context, weights.query, out=grad.inputs[0, :, :width])
-        kernels.scatter(settings, saved, draws.inputs, grad, tables)
+        roll_out_triton.scatter(settings, saved, draws.inputs, grad, tables)
         gates, scored, out = grad.gates.flatten(0, 1), grad.scored.flatten(0, 1), grad.out.flatten(0, 1)
         return (
             None, None, None, None,
