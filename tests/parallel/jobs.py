@@ -17,7 +17,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.registry import model_class
-from titer.models.titer import model as titer_module
+from titer.models.titer import roll_out as roll_out_module
 from titer.parallel import gradients, processes, statistics
 from titer.parallel.parts import part_of_batch
 from titer.training.config import Config
@@ -76,7 +76,7 @@ def model_of(name: str, dataset: Dataset) -> Model:
 
 
 # A walk that takes the most probable action does not depend on which process draws its numbers.
-@patch.object(titer_module, "gumbel_noise", torch.zeros_like)
+@patch.object(roll_out_module, "gumbel_noise", torch.zeros_like)
 def trained(name: str) -> dict[str, Tensor]:
     """Return all weights after a few optimisation steps on batches of uneven size, and the logged values."""
     dataset = data()
