@@ -23,9 +23,10 @@ help:
 	@echo "make container  run the steps of the Dockerfile without Docker, and check the service"
 	@echo "make oracles    install PyKEEN and TGB, which some tests compare against"
 
-# With LOCKED=1, as in CI, all packages have the versions and checksums in requirements/.
+# With LOCKED=1, as in CI, all packages have the versions and checksums in requirements/. The files are complete; without
+# --no-deps, pip would look for newer releases of packages that others require with extras, and refuse them.
 ifdef LOCKED
-install = $(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/$(1).txt && \
+install = $(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement requirements/$(1).txt && \
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 else
 install = $(BIN)/python -m pip install --quiet --editable '.[$(2)]'
