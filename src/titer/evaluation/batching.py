@@ -2,12 +2,8 @@
 
 from titer.models.base import Model
 
-MIN_SIZES = {"cpu": 512}
-MIN_SIZE = 1024
-"""Size that a batch may always have; by device type, if it is another."""
-MAX_SCORES_ON = {"cpu": 1 << 24}
-MAX_SCORES = 1 << 27
-"""Scores of a larger batch; by device type, if it is another."""
+LIMITS = {"cpu": (512, 1 << 24), "cuda": (1024, 1 << 27)}
+"""By device type: the size that a batch may always have, and the number of scores of a larger one."""
 
 
 def default_batch_size(model: Model) -> int:
@@ -21,5 +17,5 @@ def default_batch_size(model: Model) -> int:
     """
     size = model.scoring_batch_sizes.get(model.device.type, 256)
     # With many entities, the scores of a large batch would take gigabytes.
-    kind, num_entities = model.device.type, max(model.vocabulary.num_entities, 1)
-    return min(size, max(MIN_SIZES.get(kind, MIN_SIZE), MAX_SCORES_ON.get(kind, MAX_SCORES) // num_entities))
+    min_size, max_scores = LIMITS.get(model.device.type, LIMITS["cuda"])
+    return min(size, max(min_size, max_scores // max(model.vocabulary.num_entities, 1)))
