@@ -129,8 +129,7 @@ class Informed(PathMixture):
 
     def _informed(self, batch: QueryBatch, member: Weights) -> Tensor:
         """Return the logarithm of the weight of every entity. (queries, entities)"""
-        if member.matrix is None:
-            raise NotImplementedError("only vocabularies whose prior fits into one matrix are supported")
+        assert member.matrix is not None  # main checks that the prior of all entities is exact
         combined = torch.logaddexp(member.prior, member.along)
         weights = member.matrix.reshape(-1).index_copy(0, member.at, combined).view_as(member.matrix)
         every = torch.arange(batch.num_entities, device=batch.subject.device)
@@ -173,6 +172,11 @@ def main() -> None:
     changes = ["model.name=path_mixture_informed", f"model.knows={given.knows}", f"training.seed={given.seed}"]
     config = titer.Config.load(find_configuration(f"path_mixture/{name}"), overrides=[*changes, *given.set])
     dataset = titer.load_dataset(given.data or given.dataset)
+    if dataset.vocabulary.num_entities > config.model.exact_entities:
+        parser.error(
+            f"{dataset.name} has {dataset.vocabulary.num_entities:,} entities, more than model.exact_entities; "
+            f"add --set model.exact_entities={dataset.vocabulary.num_entities}"
+        )
     Informed.questions = Questions(dataset)
     words = [
         "python",
