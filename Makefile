@@ -14,7 +14,7 @@ help:
 	@echo "make demo       train on the built-in small world, compare models, forecast answers and events"
 	@echo "make check      lint, formatting and types"
 	@echo "make format     fix lint and formatting where ruff can"
-	@echo "make quick      run the fast tests, in a minute on two cores"
+	@echo "make quick      run the fast tests, in about a minute on two cores"
 	@echo "make test       run every test (TITER_DATASETS=DIR adds the tests on the real benchmarks)"
 	@echo "make campaigns  kill processes, damage files and send hostile input for SECONDS (300), from SEED (0)"
 	@echo "make coverage   run every test and report the covered lines of src/titer"
