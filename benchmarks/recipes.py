@@ -127,16 +127,13 @@ def trainings() -> Iterator[Training]:
         # The text alone, without the standardisation in the code of MINERVA.
         alone = (*WALK_START[1], "model.baseline=moving_average")
         yield Training("icews14", "paper", seed, "-moving-average", alone)
-    for seed in range(3):
-        for dataset in ("icews18", "wiki"):
-            yield Training(dataset, "released", seed, "-static", ("model.relative_time=false",))
     for seed in range(3, 5):
         for dataset in ("icews14", "yago"):
             for recipe in ("released", "paper", "tuned"):
                 yield Training(dataset, recipe, seed)
     for seed in range(3):
-        for name, changes in ABLATIONS.items():
-            yield Training("icews18", "tuned", seed, f"-{name}", changes)
+        # As many epochs as the released code trains for by default; the recipe on ICEWS18 has fewer.
+        yield Training("icews18", "released", seed, "-400-epochs", ("training.epochs=400",))
 
 
 def main() -> None:

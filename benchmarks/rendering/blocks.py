@@ -39,7 +39,7 @@ from rendering.paper import (
 from rendering.ray import ray_table
 from rendering.scale import memory_table, scale_table
 from rendering.tgb import tgb_table
-from rendering.walk import walk_table
+from rendering.walk import order_table, walk_table
 from titer.evaluation.comparison import cell
 from titer.evaluation.published import DATASETS, METRICS, published
 
@@ -190,6 +190,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "datasets": statistics_table,
     "robustness": robustness_table,
     "walk": walk_table,
+    "order of facts": order_table,
     # All results.
     "all models": model_table,
     "notes": notes,

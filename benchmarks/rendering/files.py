@@ -44,6 +44,8 @@ class Measurements:
     """Results of long campaigns by name, from ``campaigns/``."""
     checksums: Row = field(default_factory=dict)
     """Cost of checksums, from ``checksums.json``; empty if it was not measured yet."""
+    trials: dict[tuple[str, str], list[Row]] = field(default_factory=dict)
+    """Results of what was tried, by label and split, from ``trials/``."""
 
     @classmethod
     def load(cls, folder: Path = BENCHMARKS) -> "Measurements":
@@ -63,6 +65,11 @@ class Measurements:
             _all(folder / "ray"),
             _all(folder / "campaigns"),
             _all(folder).get("checksums", {}),
+            {
+                (label, split): rows
+                for split in ("valid", "test")
+                for label, rows in _results(folder / "trials", split).items()
+            },
         )
 
     def of(self, label: str) -> list[Row]:
@@ -93,11 +100,11 @@ def changed_settings(before: Row, after: Row) -> Row:
     }
 
 
-def _results(folder: Path) -> Rows:
-    """Return the results on the test split by label, ordered by seed."""
+def _results(folder: Path, split: str = "test") -> Rows:
+    """Return the results on a split by label, ordered by seed."""
     rows: Rows = defaultdict(list)
     for row in sorted(_all(folder).values(), key=lambda row: row["seed"]):
-        if row["split"] == "test":
+        if row["split"] == split:
             rows[row["label"]].append(row)
     return dict(rows)
 

@@ -27,7 +27,7 @@ def known_figures(measured: Measurements) -> set[str]:
     for rows in (*measured.rows.values(), *measured.faithfulness.values(), [*measured.small_world.values()]):
         for row in rows:
             found |= set(_written(_numbers([row]), 100))
-    for rows in measured.rows.values():
+    for rows in (*measured.rows.values(), *measured.trials.values()):
         found |= set(_written(_over_seeds(rows), 100))
     for name in dir(published):
         found |= set(_written(_numbers([getattr(published, name)])))

@@ -30,6 +30,19 @@ def walk_table(measured: Measurements) -> list[str]:
     return table(["settings changed, in addition to the rows above", *METRICS.values(), "MRR added", "seeds"], lines)
 
 
+def order_table(measured: Measurements) -> list[str]:
+    """Return `released` with the facts of each time step in the order of the files and in reverse, by split."""
+    lines = []
+    for dataset in ("ICEWS14", "ICEWS18"):
+        for (name, split), rows in measured.trials.items():
+            if name.startswith(label(dataset, "released")):
+                order = "reverse" if "reversed" in name else "of the files"
+                epochs = str(rows[0]["config"]["training"]["epochs"])
+                lines.append([dataset, epochs, split, order, *metric_cells(rows, CONVENTION), seeds(rows)])
+    lines.sort(key=lambda line: (line[0], int(line[1]), line[2], line[3]))
+    return table(["", "epochs", "split", "order", *METRICS.values(), "seeds"], lines) if lines else []
+
+
 def _line(title: str, rows: list[Row], before: list[Row] | None = None) -> list[str]:
     """Return a row of the table; what it adds is the difference over the seeds that both results have."""
     both = {row["seed"] for row in rows} & {row["seed"] for row in before or []}

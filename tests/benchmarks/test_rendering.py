@@ -27,7 +27,7 @@ from rendering.paper import (
 )
 from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 from rendering.values import known_figures, shown_figures
-from rendering.walk import walk_table
+from rendering.walk import order_table, walk_table
 from titer.data.load import load_dataset
 from titer.evaluation.published import CASES, METRICS
 from titer.runs.reproduce import find_configuration
@@ -165,6 +165,30 @@ class TestPaper:
         assert cells(found, "WIKI", "paper")[0] == "+1.52"
         assert cells(found, "", "ours, recipe `tuned`")[0] == "+7.50 ± 3.54"
         assert cells(found, "", "ours, recipe `tuned`")[-1] == "2"
+
+    def test_trials_with_another_order_of_facts_are_beside_those_of_the_files(self):
+        def trial(name: str, split: str, values: list[float]) -> tuple[tuple[str, str], list[Row]]:
+            rows = [result(name, value, seed) for seed, value in enumerate(values)]
+            for row in rows:
+                row["config"]["training"]["epochs"] = 20
+            return (name, split), rows
+
+        found = order_table(
+            Measurements(
+                {},
+                trials=dict(
+                    [
+                        trial("titer/icews18-released-reversed-20-epochs", "valid", [0.1, 0.2]),
+                        trial("titer/icews18-released-20-epochs", "valid", [0.3]),
+                        trial("re_gcn/icews18-20", "valid", [0.4]),
+                    ]
+                ),
+            )
+        )
+        assert cells(found, "ICEWS18", "20", "valid", "of the files")[0] == "30.00"
+        assert cells(found, "ICEWS18", "20", "valid", "reverse")[0].startswith("15.00")
+        assert len(found) == 4  # two lines of a heading, two rows
+        assert order_table(Measurements({})) == []
 
     def test_the_static_model_is_compared_with_the_temporal_one_of_the_same_settings(self):
         measured = results(titer__wiki=[0.1], titer__wiki_static=[0.08], titer__wiki_other=[0.3])
