@@ -1,6 +1,8 @@
 """The API reference at /docs."""
 
 import re
+import sys
+from dataclasses import is_dataclass
 from html import unescape
 from typing import Any
 
@@ -9,12 +11,26 @@ import pytest
 from titer.forecasting.forecaster import Forecaster
 from titer.service.app import create_app
 from titer.service.documentation import documentation
+from titer.service.results import RESULTS
 from titer.service.settings import Settings
 
 
 @pytest.fixture(scope="module")
 def openapi(shared: Forecaster) -> dict[str, Any]:
     return create_app(shared, Settings()).openapi()
+
+
+def test_every_result_class_stores_its_schema(openapi: dict[str, Any]):
+    described = {
+        value
+        for module in list(sys.modules.values())
+        if module.__name__.startswith("titer.")
+        for value in vars(module).values()
+        if isinstance(value, type) and is_dataclass(value) and "__pydantic_config__" in vars(value)
+    }
+    assert described == set(RESULTS)
+    assert all("__pydantic_core_schema__" in vars(result) for result in RESULTS)
+    assert {result.__name__ for result in RESULTS} <= {name.split("-")[0] for name in openapi["components"]["schemas"]}
 
 
 def keys_under(page: str, heading: str) -> list[set[str]]:

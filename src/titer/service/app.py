@@ -23,13 +23,16 @@ from titer.service.pages import add_pages
 from titer.service.peers import METRICS, RELOAD, Handlers, Peers
 from titer.service.questions import add_question_routes
 from titer.service.reloading import add_reload_route
+from titer.service.results import keep_schemas
 from titer.service.schemas import ErrorOut
 from titer.service.serving import Load, Serving
 from titer.service.settings import Settings
 from titer.service.telemetry import Telemetry
 
+ERROR = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorOut.__name__}"}}}
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorOut, "description": description}
+    # One status with the model describes it. FastAPI would prepare it again for every other status of every route.
+    status: {"description": description} | ({"model": ErrorOut} if status == 500 else {"content": ERROR})
     for status, description in {
         400: "The body is not valid JSON.",
         401: "The token is missing or wrong.",
@@ -62,6 +65,7 @@ def create_app(
         load: Loads the run again for ``POST /v1/reload``. None for a service that cannot reload.
         peers: The other processes of the service. None if there are none.
     """
+    keep_schemas()
     settings = settings or Settings()
     telemetry = Telemetry()
 
