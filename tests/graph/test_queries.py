@@ -18,3 +18,10 @@ def test_batches_in_time_have_every_query_once_and_keep_time_steps_together(time
     for time in set(times):
         parts = [batch for _, batch in batches if time in batch.time.tolist()]
         assert len(parts) == -(-times.count(time) // size)
+
+
+def test_copies_of_a_query_follow_each_other():
+    queries = Queries(torch.tensor([3, 4]), torch.tensor([0, 1]), torch.tensor([7, 8]))
+    assert torch.equal(queries.repeated(3).subject, torch.tensor([3, 3, 3, 4, 4, 4]))
+    assert torch.equal(queries.repeated(3).relation, torch.tensor([0, 0, 0, 1, 1, 1]))
+    assert torch.equal(queries.repeated(1).time, queries.time)

@@ -74,6 +74,19 @@ class Queries:
         """
         return Queries(*(column.index_select(0, rows) for column in (self.subject, self.relation, self.time)))
 
+    def repeated(self, times: int) -> "Queries":
+        """Return every query several times in a row.
+
+        Args:
+            times: How many times.
+
+        Returns:
+            The queries, the copies of each one after the other.
+        """
+        if times == 1:
+            return self
+        return Queries(*(column.repeat_interleave(times) for column in (self.subject, self.relation, self.time)))
+
     def batches(self, size: int) -> "Iterator[tuple[slice, Queries]]":
         """Yield the queries in order, in batches.
 

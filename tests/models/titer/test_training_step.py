@@ -19,6 +19,7 @@ from titer.graph.queries import Queries
 from titer.models.titer import roll_out as roll_out_module
 from titer.models.titer.config import BASELINES, TITerConfig
 from titer.models.titer.model import TITer
+from titer.models.titer.roll_out import Walks, reference_roll_out
 from titer.models.titer.walk import Node
 
 NUM_ENTITIES, NUM_RELATIONS, NUM_STEPS = 5, 2, 12
@@ -288,3 +289,22 @@ def test_a_batch_of_the_first_time_step_has_a_finite_loss():
     result = make().training_step(queries, answers, History(facts, VOCABULARY))
     assert float(result.loss.detach()) == 0
     assert float(result.log["hit"]) == 0
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_several_walks_of_a_query_are_those_of_the_repeated_query(dropout: float):
+    model, (queries, _) = make(dropout=dropout), batch()
+    history = History(FACTS, VOCABULARY)
+    found: list[tuple[Walks, list[Tensor]]] = []
+    for asked, num_walks in ((queries, 3), (queries.repeated(3), 1)):
+        torch.manual_seed(0)
+        walks = reference_roll_out(model.policy, asked, history, num_walks)
+        model.zero_grad()
+        (walks.log_probability.square().sum() + walks.entropy.sum()).backward()
+        found.append((walks, [one.grad.clone() for one in model.parameters() if one.grad is not None]))
+    (ours, gradients), (expected, of_expected) = found
+    assert all(torch.equal(*columns) for columns in zip(ours.end, expected.end, strict=True))
+    of_query = ours.log_probability.view(len(queries), 3, -1)
+    assert bool((of_query != of_query[:, :1]).any())
+    torch.testing.assert_close(ours[1:], expected[1:])
+    torch.testing.assert_close(gradients, of_expected, rtol=1e-4, atol=1e-5)

@@ -78,12 +78,13 @@ def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted:
     """Draw an action of each walk from π = softmax(φ).
 
     The action with the largest log π plus independent Gumbel noise is a sample from π. A walk without any action gets
-    choice 0 with log π and entropy 0, and no gradient.
+    choice 0 with log π and entropy 0, and no gradient. Successive walks may share a row of candidates and scores.
 
     Args:
         candidates: The actions to choose from.
         scoring: The inputs of their scores.
-        noise: Independent Gumbel noise. Shape ``(walks, actions)``.
+        noise: Independent Gumbel noise, with one or several walks for each row of candidates. Shape
+            ``(walks, actions)``.
         weighted: Whether β weights node scores against edge scores; otherwise β is 0.5.
 
     Returns:
@@ -93,8 +94,12 @@ def decide(candidates: Candidates, scoring: Scoring, noise: Tensor, *, weighted:
     # A row of -inf alone would become NaN, and so would the gradients of the tables that all walks share.
     log_pi = torch.log_softmax(phi.masked_fill(~candidates.mask.any(dim=1, keepdim=True), 0.0), dim=1)
     finite = log_pi.masked_fill(~candidates.mask, 0)
-    choice = (log_pi.detach().masked_fill(~candidates.mask, -math.inf) + noise).argmax(dim=1)
     entropy = -(log_pi.exp() * finite).sum(dim=1)
+    drawn = log_pi.detach().masked_fill(~candidates.mask, -math.inf)
+    if len(noise) > len(phi):
+        times = len(noise) // len(phi)
+        finite, entropy, drawn = (part.repeat_interleave(times, dim=0) for part in (finite, entropy, drawn))
+    choice = (drawn + noise).argmax(dim=1)
     return Decision(choice, finite.gather(1, choice[:, None])[:, 0], entropy)
 
 

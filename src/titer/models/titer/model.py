@@ -178,12 +178,9 @@ class TITer(TracksTrainedEntities):
 
     def training_step(self, queries: Queries, answers: Tensor, history: History) -> StepResult:
         """Compute the loss of REINFORCE for one or several sampled walks per query."""
-        if self.config.num_rollouts > 1:
-            queries = queries[
-                torch.arange(len(queries), device=answers.device).repeat_interleave(self.config.num_rollouts)
-            ]
-            answers = answers.repeat_interleave(self.config.num_rollouts)
-        node, log_probability, entropy = roll_out(self.policy, queries, history)
+        num_walks = self.config.num_rollouts
+        node, log_probability, entropy = roll_out(self.policy, queries, history, num_walks)
+        queries, answers = queries.repeated(num_walks), answers.repeat_interleave(num_walks)
         reward = self._reward(node, queries, answers)
         returns = self._discounted(reward)  # (walks, L)
         advantage = self._advantage(returns)
