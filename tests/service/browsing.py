@@ -13,7 +13,16 @@ from titer.runs.train import train
 from titer.training.config import Config
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+# Every window would load hundreds of scripts for the suggestions of its address bar. These features replace those that
+# Playwright disables; the ones that affect a page are repeated.
+DISABLED = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup"),
+    *("AimEnabled", "HttpsUpgrades", "MediaRouter", "PaintHolding"),
+)
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"),
+    f"--disable-features={','.join(DISABLED)}",
+]
 expect.set_options(timeout=15_000)
 
 browser_tests = [
