@@ -13,10 +13,12 @@ from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
+from titer.forecasting.events import forecaster as forecaster_module
 from titer.forecasting.events.tables import to_table, write_events
 from titer.forecasting.events.windows import num_steps
 from titer.models.base import Model
 from titer.models.registry import model_class
+from titer.store.facts import NamedFact
 
 TALKS = ("Lumeria", "hold talks with", "Aldoria")
 
@@ -210,3 +212,22 @@ def test_lasting_facts_continue_begin_and_end(lasting: Forecaster):
     assert ends[0].kind == "ends"
     assert ends[0].probability == pytest.approx(1 - continues.probability, abs=1e-5)
     assert "held in" in continues.rate
+
+
+def test_a_likelihood_is_kept_until_a_fact_is_added(
+    world_data: Dataset, model: Model, events: EventModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(forecaster_module, "MAX_KEPT", 2)
+    forecaster = Forecaster(model, world_data, tmp_path / "facts.db")
+    forecaster._events = events
+    first = forecaster.likely(*TALKS, 7, start="2023-07-02", explain=1)
+    assert forecaster.likely(*TALKS, 7, start="2023-07-02", explain=1) is first
+    assert forecaster.likely(*TALKS, 7, start="2023-07-02").event.causes == ()
+    assert forecaster.likely(*TALKS, 6, start="2023-07-02").event.probability < first.event.probability
+    again = forecaster.likely(*TALKS, 7, start="2023-07-02", explain=1)  # no longer kept
+    assert again is not first
+    assert again == first
+    with forecaster:
+        forecaster.fact_store.add([NamedFact(*TALKS, forecaster.axis.step("2023-07-01"))])
+        changed = forecaster.likely(*TALKS, 7, start="2023-07-02", explain=1)
+    assert changed.event.times == first.event.times + 1

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from titer.events.model import EventModel
 
 
+MAX_KEPT = 500
+"""Number of likelihoods that are kept for the next question."""
+
+
 class EventForecaster(LiveModel):
     """The part of a forecaster that answers questions about events, with an event model that is trained when needed."""
 
@@ -42,6 +46,8 @@ class EventForecaster(LiveModel):
         """
         self._event_lock = Lock()
         self._events: EventModel | None = None
+        self._kept: dict[tuple[object, ...], Likelihood] = {}
+        self._kept_of: tuple[Predictor, EventModel] | None = None
         super().__init__(model, dataset, store, run=run)
 
     def events(
@@ -124,7 +130,18 @@ class EventForecaster(LiveModel):
         """
         words = (subject, relation, object)
         changed, first = self._changed_events(start, without, with_)
-        return ask_likely(*changed, *words, within=within, start=first, explain=explain)
+        if without or with_:
+            return ask_likely(*changed, *words, within=within, start=first, explain=explain)
+        kept = self._kept_likelihoods(changed)
+        key = (*words, within, start, explain)
+        found = kept.get(key)
+        if found is None:
+            found = ask_likely(*changed, *words, within=within, start=first, explain=explain)
+            with self._event_lock:
+                if len(kept) >= MAX_KEPT:
+                    del kept[next(iter(kept))]
+                kept[key] = found
+        return found
 
     def when(
         self,
@@ -225,6 +242,14 @@ class EventForecaster(LiveModel):
             if self._events is None:
                 self._events = event_model_of(self.run, self.model, self.dataset)
         return predictor, self._events
+
+    def _kept_likelihoods(self, made_by: "tuple[Predictor, EventModel]") -> dict[tuple[object, ...], Likelihood]:
+        """Return the last likelihoods that a predictor, and so its history, and an event model led to."""
+        with self._event_lock:
+            before = self._kept_of
+            if before is None or before[0] is not made_by[0] or before[1] is not made_by[1]:
+                self._kept, self._kept_of = {}, made_by
+            return self._kept
 
     def _changed_events(
         self, start: When | None, without: Sequence[AnyFact], with_: Sequence[AnyFact]
