@@ -52,6 +52,16 @@ SMALL_CONFIGS = {
 """Small models for tests that need a trained one and do not depend on how good it is."""
 
 
+LONG_GROUPS = ("ray", "demo", "page", "documents", "parallel", "wheel", "resume", "service processes")
+"""Groups of tests that take longest. They are started first, those that mostly wait beside those that compute."""
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return one process more than there are cores for all tests, as many slow ones wait for processes they start."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if "not slow" in config.option.markexpr else cores + 1
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one process run all tests of a file, which share fixtures, and start those that take longest first."""
@@ -61,9 +71,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_expected_duration, reverse=True)
 
 
-def _expected_duration(item: pytest.Item) -> tuple[float, bool]:
-    timeout = item.get_closest_marker("timeout")
-    return timeout.args[0] if timeout else 0, item.get_closest_marker("slow") is not None
+def _expected_duration(item: pytest.Item) -> tuple[int, float, bool]:
+    group, timeout = item.get_closest_marker("xdist_group"), item.get_closest_marker("timeout")
+    name = group.args[0] if group else ""
+    place = len(LONG_GROUPS) - LONG_GROUPS.index(name) if name in LONG_GROUPS else 0
+    return place, timeout.args[0] if timeout else 0, item.get_closest_marker("slow") is not None
 
 
 @pytest.fixture(scope="session")
