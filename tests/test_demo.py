@@ -23,7 +23,7 @@ SETTINGS = {
 }
 BASELINES = ("recurrency", "random_walk")
 
-# One process trains for all tests, which takes a minute and a half on a free core.
+# One process trains for all tests, which takes half a minute on a free core.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo"), pytest.mark.timeout(900)]
 
 
