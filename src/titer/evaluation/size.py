@@ -24,7 +24,8 @@ class Size:
 
     parameters: int
     multiply_adds_per_step: int | None
-    """Of one hop of one walk in training, forward pass only; a model that does not walk has one hop per query.
+    """Of one hop of one walk in training, forward pass only; a model that does not walk has one hop per query. What
+    several walks of a query share is divided among them.
 
     The name is that of the key in ``benchmarks/sizes/*.json``.
     """
