@@ -26,7 +26,16 @@ from titer.models.titer.walk import Actions, Node
 
 class TestTITer(ModelCase):
     name = "titer"
-    settings = {"num_edges": 20, "beam_size": 30, "entity_dim": 16, "time_dim": 8, "num_snapshots": 20}  # noqa: RUF012
+    settings = {  # noqa: RUF012
+        "num_edges": 20,
+        "beam_size": 30,
+        "num_snapshots": 20,
+        "entity_dim": 24,
+        "time_dim": 8,
+        "relation_dim": 32,
+        "state_dim": 32,
+        "hidden_dim": 32,
+    }
     training = {"epochs": 6, "learning_rate": 0.01, "batch_size": 128, "validate_every": 3, "device": "cpu"}  # noqa: RUF012
     least_mrr = 0.5
     shares_sum_to_one = True
