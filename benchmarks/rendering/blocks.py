@@ -27,6 +27,7 @@ from rendering.models import (
 from rendering.paper import (
     RECIPES,
     ablation_table,
+    action_weight_table,
     inductive_table,
     label,
     main_table,
@@ -183,6 +184,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
         for dataset in ("ICEWS14", "ICEWS18")
         for recipe in RECIPES
     },
+    "action weights": action_weight_table,
     "published conventions": published_convention_table,
     "case study": case_table,
     "inductive mean": inductive_table,

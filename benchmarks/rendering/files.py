@@ -44,6 +44,8 @@ class Measurements:
     """Results of long campaigns by name, from ``campaigns/``."""
     checksums: Row = field(default_factory=dict)
     """Cost of checksums, from ``checksums.json``; empty if it was not measured yet."""
+    action_weights: dict[str, Row] = field(default_factory=dict)
+    """What the weights of TITer's actions do in a trained model, by dataset and seed, from ``action_weights/``."""
     trials: dict[tuple[str, str], list[Row]] = field(default_factory=dict)
     """Results of what was tried, by label and split, from ``trials/``."""
 
@@ -65,6 +67,7 @@ class Measurements:
             _all(folder / "ray"),
             _all(folder / "campaigns"),
             _all(folder).get("checksums", {}),
+            _all(folder / "action_weights"),
             {
                 (label, split): rows
                 for split in ("valid", "test")

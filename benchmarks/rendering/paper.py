@@ -140,6 +140,20 @@ def ablation_table(measured: Measurements, dataset: str, recipe: str) -> list[st
     return table(["", *METRICS.values(), "seeds"], lines)
 
 
+def action_weight_table(measured: Measurements) -> list[str]:
+    """Return the MRR of trained models with the learned weights of actions, and with others in their place."""
+    kinds = {
+        "learned": "learned β",
+        "mean of each decision": "the mean of β over the actions of each decision",
+        "0.5": "β = 0.5",
+    }
+    lines = []
+    for row in measured.action_weights.values():
+        name = f"{row['dataset']}, {row['split']} split, {row['config']['training']['epochs']} epochs"
+        lines += [[name, kinds[kind], percent([value])] for kind, value in row["mrr"].items()]
+    return table(["", "evaluated with", "MRR"], lines) if lines else []
+
+
 def inductive_table(measured: Measurements) -> list[str]:
     """Return Table 6: what the inductive mean adds on queries with an unseen entity, beside what the paper reports."""
     lines = []

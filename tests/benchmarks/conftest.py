@@ -1,4 +1,4 @@
-"""Import the scripts that render results, as ``python benchmarks/render.py`` does."""
+"""Import scripts of ``benchmarks``, as ``python benchmarks/render.py`` does."""
 
 import importlib
 import sys
@@ -8,6 +8,6 @@ FOLDER = str(Path(__file__).parents[2] / "benchmarks")
 
 # The folder does not stay on the path: other scripts in it have the names of packages of tests.
 sys.path.insert(0, FOLDER)
-for name in ("generated_facts", "recipes", "render", "tgb_files"):
+for name in ("action_weights", "generated_facts", "recipes", "render", "tgb_files"):
     importlib.import_module(name)
 sys.path.remove(FOLDER)

@@ -17,6 +17,7 @@ from rendering.files import BENCHMARKS, Measurements, Row
 from rendering.models import commands, model_table, notes
 from rendering.paper import (
     ablation_table,
+    action_weight_table,
     inductive_table,
     main_table,
     robustness_table,
@@ -165,6 +166,14 @@ class TestPaper:
         assert cells(found, "WIKI", "paper")[0] == "+1.52"
         assert cells(found, "", "ours, recipe `tuned`")[0] == "+7.50 ± 3.54"
         assert cells(found, "", "ours, recipe `tuned`")[-1] == "2"
+
+    def test_the_weights_of_actions_are_shown_for_each_run(self):
+        config = {"training": {"epochs": 3}}
+        row = {"dataset": "YAGO", "split": "valid", "config": config, "mrr": {"learned": 0.5, "0.5": 0.25}}
+        found = action_weight_table(Measurements({}, action_weights={"yago-seed0": row}))
+        assert cells(found, "YAGO, valid split, 3 epochs", "learned β") == ["50.00"]
+        assert cells(found, "YAGO, valid split, 3 epochs", "β = 0.5") == ["25.00"]
+        assert action_weight_table(Measurements({})) == []
 
     def test_trials_with_another_order_of_facts_are_beside_those_of_the_files(self):
         def trial(name: str, split: str, values: list[float]) -> tuple[tuple[str, str], list[Row]]:
