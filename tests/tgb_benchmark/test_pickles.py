@@ -167,6 +167,44 @@ def test_a_hostile_or_damaged_file_is_rejected_at_once_and_without_memory(tmp_pa
     assert peak < 10_000_000
 
 
+ENTITIES = b"\x8e" + struct.pack("<Q", 100_000) + bytes(100_000)
+SHAPE = b"J" + struct.pack("<i", 25_000) + b"\x85"
+INTEGERS = TYPE + _push(b"i4") + b"\x89\x88\x87R"
+FROM_BUFFER = _push(b"numpy._core.numeric") + _push(b"_frombuffer") + b"\x93\x94"
+RECONSTRUCT = _push(b"numpy._core.multiarray") + _push(b"_reconstruct") + b"\x93\x94"
+ARRAY = _push(b"numpy") + _push(b"ndarray") + b"\x93\x85\x94"
+
+
+@pytest.mark.parametrize(
+    ("before", "again"),
+    [
+        (FROM_BUFFER + b"(" + ENTITIES + INTEGERS + SHAPE + _push(b"C") + b"t\x94R", b"h\x00h\x01R"),
+        (
+            RECONSTRUCT + ARRAY + b"R(K\x01" + SHAPE + INTEGERS + b"\x89" + ENTITIES + b"t\x94b",
+            b"h\x00h\x01Rh\x02b",
+        ),
+    ],
+    ids=["arguments", "state"],
+)
+def test_an_array_that_is_made_many_times_is_rejected_without_memory(tmp_path: Path, before: bytes, again: bytes):
+    (tmp_path / "once").write_bytes(b"\x80\x05}K\x01K\x02K\x03\x87" + before + b"s.")
+    assert len(read_candidate_file(tmp_path / "once").values) == 25_000
+    (tmp_path / "x").write_bytes(b"\x80\x05}" + before + 1000 * again + b".")
+    tracemalloc.start()
+    with pytest.raises(DataError, match="its arrays are larger than the file"):
+        read_candidate_file(tmp_path / "x")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2_000_000
+
+
+def test_an_array_of_several_keys_is_read(tmp_path: Path):
+    array = np.arange(1000)
+    sets = {(1, 2, i): array for i in range(50)}
+    (tmp_path / "x").write_bytes(pickle.dumps(sets))
+    assert as_dictionary(read_candidate_file(tmp_path / "x")) == {key: array.tolist() for key in sets}
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -1,8 +1,8 @@
 """Reader of TGB's candidate files: pickles of a dictionary from (time, subject, relation) to arrays of entities.
 
 Unpickling can run any code. This reader instead interprets the few instructions that such a file consists of, calls
-nothing that the file names, and rejects everything else. Memory grows with the size of the file, not with any number
-that is written in it.
+nothing that the file names, and rejects everything else. Memory is proportional to the size of the file: no number that
+is written in it is trusted, and arrays that together have more bytes than the file are rejected.
 """
 
 import mmap
@@ -60,6 +60,7 @@ class _Machine:
         self.memo: list[Any] = []
         self.keys, self.ranges, self.values = array("q"), array("q"), array("i")
         self.has_dictionary = False
+        self.num_stored = 0
 
     def run(self) -> CandidateArrays:
         """Interpret the file."""
@@ -218,6 +219,10 @@ class _Machine:
         """Append the entities of an array to those read so far."""
         if not isinstance(content, bytes) or len(shape) != 1 or len(content) != shape[0] * kind.size:
             raise RejectedError("an array does not have the size that it says")
+        # The bytes of every array are in the file, but the arguments of a call can be used again in a few bytes.
+        self.num_stored += len(content)
+        if self.num_stored > self.size:
+            raise RejectedError("its arrays are larger than the file")
         entities = np.frombuffer(content, kind.dtype)
         if len(entities) and entities.max() > kind.max_entity:
             raise RejectedError("an entity has an impossible id")
