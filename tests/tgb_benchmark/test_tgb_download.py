@@ -113,6 +113,23 @@ def test_a_file_that_changed_since_the_first_download_is_rejected(tmp_path: Path
         download_tgb(BENCHMARK, mirror=mirror)
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_rejected_file_is_not_used(tmp_path: Path, files: Path, mirror: str, packed: bool):
+    folder = download_tgb(BENCHMARK, folder=files)
+    changed = candidate_file(NAME, "test")
+    before = (folder / changed).read_bytes()
+    dump_candidates(files / changed, {(1910, 1, 1): np.array([3])})
+    source = pack(files, tmp_path / "local" / f"{NAME}.zip").parent if packed else files
+    for damage in (lambda path: path.write_text("damaged"), Path.unlink):
+        damage(folder / changed)
+        damaged = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        assert "differs from" in str(invoke("data", "download", NAME, "--from", source).exception)
+        assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == damaged
+    dump_candidates(files / changed, {(1910, 1, 1): np.array([1, 2])})
+    download_tgb(BENCHMARK, folder=files)
+    assert (folder / changed).read_bytes() == before
+
+
 def test_a_known_checksum_is_checked(tmp_path: Path, files: Path, mirror: str):
     archive = pack(files, archive_of(tmp_path))
     with pytest.raises(DataError, match="is not the benchmark's file"):

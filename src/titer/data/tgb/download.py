@@ -2,6 +2,7 @@
 
 import shutil
 import zipfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,11 +56,15 @@ def download_tgb(
     missing = [name for name in benchmark.files if known.get(name) != _checksum(target / name)]
     if missing:
         local = None if folder is None else next(filter(Path.is_dir, (folder / benchmark.name, folder)), folder)
-        if local is not None and not (local / benchmark.archive).is_file():
-            sums = {name: _copy(local / name, target / name) for name in missing}
-        else:
-            sums = _from_archive(benchmark, target, missing, mirror, local)
-        _compare(target, known, sums)
+        # Files that are rejected must not replace those of the cache, which evaluations read.
+        with ExitStack() as stack:
+            places = {name: stack.enter_context(atomic_path(target / name)) for name in missing}
+            if local is not None and not (local / benchmark.archive).is_file():
+                _copy(local, places)
+            else:
+                _from_archive(benchmark, target, places, mirror, local)
+            sums = {name: sha256_of(path) for name, path in places.items()}
+            _compare(target, known, sums)
         known |= sums
         write_sealed_json(target / CHECKSUMS, {"files": known})
     if missing or names is not None or not downloaded_tgb(benchmark):
@@ -105,57 +110,50 @@ def _store(benchmark: TgbBenchmark, target: Path, names: NameFiles) -> None:
 
 
 def _from_archive(
-    benchmark: TgbBenchmark, target: Path, missing: list[str], mirror: str | None, local: Path | None
-) -> dict[str, str]:
-    """Extract files of the archive, and return their checksums."""
+    benchmark: TgbBenchmark, target: Path, places: dict[str, Path], mirror: str | None, local: Path | None
+) -> None:
+    """Extract files of the archive to their places."""
     if local is not None:
         archive, checked = local / benchmark.archive, benchmark.sha256
         if checked is not None and sha256_of(archive) != checked:
             raise DataError(f"{archive} is not the benchmark's file: its SHA-256 is not {checked}")
-        return _extract(archive, target, missing)
+        _extract(archive, places)
+        return
     url = mirror.rstrip("/") + "/" if mirror else benchmark.home
     archive = target / benchmark.archive
     archive.unlink(missing_ok=True)
     fetch_file(url, benchmark.archive, benchmark.sha256, target)
     try:
-        return _extract(archive, target, missing)
+        _extract(archive, places)
     finally:
         archive.unlink(missing_ok=True)
 
 
-def _extract(archive: Path, target: Path, names: list[str]) -> dict[str, str]:
+def _extract(archive: Path, places: dict[str, Path]) -> None:
     try:
         with zipfile.ZipFile(archive) as content:
             # The files may be in a folder of the archive; no path of the archive is used.
             members = {Path(info.filename).name: info for info in content.infolist() if not info.is_dir()}
-            if absent := [name for name in names if name not in members]:
+            if absent := [name for name in places if name not in members]:
                 raise DataError(f"{archive} has no {', '.join(absent)}")
-            needed = sum(members[name].file_size for name in names)
-            free = shutil.disk_usage(target).free - SPACE_LEFT
+            needed = sum(members[name].file_size for name in places)
+            free = min(shutil.disk_usage(path.parent).free for path in places.values()) - SPACE_LEFT
             if needed > free:
                 sizes = f"{needed / 1e9:.1f} GB of disk space, but {max(free, 0) / 1e9:.1f} GB are free"
                 raise DataError(f"{archive} needs {sizes}")
-            sums: dict[str, str] = {}
-            for name in names:
+            for name, path in places.items():
                 # Reading stops at the size that was checked, and checks the CRC-32 at the end.
-                with (
-                    content.open(members[name]) as source,
-                    atomic_path(target / name) as temporary,
-                    temporary.open("wb") as file,
-                ):
+                with content.open(members[name]) as source, path.open("wb") as file:
                     shutil.copyfileobj(source, file, 1 << 20)
-                sums[name] = sha256_of(target / name)
-            return sums
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise DataError(f"{archive} is not a readable archive: {error}") from error
 
 
-def _copy(source: Path, target: Path) -> str:
-    if not source.is_file():
-        raise DataError(f"{source}: no such file")
-    with atomic_path(target) as temporary:
-        shutil.copyfile(source, temporary)
-    return sha256_of(target)
+def _copy(folder: Path, places: dict[str, Path]) -> None:
+    for name, path in places.items():
+        if not (folder / name).is_file():
+            raise DataError(f"{folder / name}: no such file")
+        shutil.copyfile(folder / name, path)
 
 
 def _compare(target: Path, known: dict[str, str], found: dict[str, str]) -> None:
