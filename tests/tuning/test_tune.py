@@ -260,9 +260,27 @@ def test_wrong_options_are_errors_that_say_what_to_do(
     assert message in str(result.exception)
 
 
-def test_an_existing_file_is_not_replaced(tmp_path: Path):
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_file_of_the_user_is_not_replaced(tmp_path: Path, shared: bool):
     out = tmp_path / "mine.toml"
     out.write_text("# mine")
-    result = invoke("tune", "small-world", "--model", "recurrency", "--out", out)
-    assert "already exists" in str(result.exception)
+    words = ["--storage", f"sqlite:///{tmp_path / 'shared.db'}"] if shared else []
+    result = invoke("tune", "small-world", "--model", "recurrency", "--trials", "1", "--out", out, *words)
+    assert "mine.toml already exists; choose another file or pass --overwrite" in str(result.exception)
     assert out.read_text() == "# mine"
+
+
+def test_only_a_search_for_the_same_model_and_dataset_replaces_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    search, out = ["tune", "small-world", "--trials", "1", "--model"], Path("best.toml")
+    titer(*search, "recurrency")
+    first = out.read_text()
+    quick = ["--set", "training.epochs=1", "--set", "model.dim=8"]
+    assert "best.toml already exists" in str(invoke(*search, "ttranse", *quick).exception)
+    assert out.read_text() == first
+    titer(*search, "recurrency", "--study", "another")
+    assert out.read_text() == first
+    titer(*search, "ttranse", *quick, "--overwrite")
+    assert out.read_text().startswith("# Found by titer tune for ttranse on small-world: ")

@@ -82,14 +82,14 @@ def tune(
     if out.suffix != ".toml":
         raise ConfigError(f"{out}: configurations are TOML files; choose a name that ends in .toml")
     place: str | Path = storage or out.with_suffix(".db")
-    if out.exists() and not overwrite and not (isinstance(place, str) or place.exists()):
-        raise TiterError(f"{out} already exists; choose another file or pass --overwrite")
     limit = _seconds(timeout) if timeout is not None else None
     start = Config.load(configuration_file(config) if config is not None else None, model, set)
     space = search_space(start, set or [], search or [])
     data = load_dataset(dataset)
     start = start.for_facts(len(facts_to_learn(data.train, start.training.recent_steps)))
     title = f"{start.model_name} on {data.name}"
+    if out.exists() and not overwrite and not _is_result(out, title):
+        raise TiterError(f"{out} already exists; choose another file or pass --overwrite")
     note(f"searching {len(space)} settings of {title}: {', '.join(space)}")
 
     def report(result: "SearchResult") -> None:
@@ -117,11 +117,21 @@ def _brief(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _head(title: str) -> str:
+    """Return the beginning of a result, which also tells it from other files."""
+    return f"# Found by titer tune for {title}: validation MRR "
+
+
+def _is_result(path: Path, title: str) -> bool:
+    """Return whether a file is the result of a search for the same model and dataset."""
+    return path.is_file() and path.read_bytes().startswith(_head(title).encode())
+
+
 def _write(result: "SearchResult", title: str, out: Path) -> None:
     from titer.files import write_text
     from titer.toml import to_toml
 
-    head = f"# Found by titer tune for {title}: validation MRR {100 * result.mrr:.2f} in trial {result.number}.\n\n"
+    head = f"{_head(title)}{100 * result.mrr:.2f} in trial {result.number}.\n\n"
     write_text(out, head + to_toml(result.config.to_dict()))
 
 
