@@ -22,6 +22,7 @@ from titer.errors import DataError, MissingPackageError, TiterError
 from titer.runs.run import Run
 from titer.training.config import Config
 from titer.tuning import study as study_module
+from titer.tuning import tune as tune_module
 from titer.tuning.space import search_space
 from titer.tuning.tune import SearchResult, tune
 from training.tiny_model import TinyModel
@@ -130,6 +131,42 @@ def test_a_failed_trial_is_counted_and_the_search_goes_on(
     assert failed
     assert f"trial {failed[0]} failed: the loss became nan" in capsys.readouterr().err
     assert found.config.model.fail_at == -1
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_an_interrupted_trial_is_not_counted_and_tried_again(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+):
+    original, begun = tune_module.train, list[float]()
+
+    def interrupt(dataset: Dataset, config: Config, *places: Any, **options: Any) -> Run:
+        begun.append(config.training.learning_rate)
+        if len(begun) == at:
+            raise KeyboardInterrupt
+        return original(dataset, config, *places, **options)
+
+    monkeypatch.setattr(tune_module, "train", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_search(world_data, tmp_path / "study.db", trials=4)
+    found = run_search(world_data, tmp_path / "study.db", trials=4, seed=1)
+    assert len(found.trials) == 4
+    assert None not in found.trials.values()
+    assert len(begun) == 5
+    assert begun[at] == begun[at - 1]
+
+
+def test_the_command_says_how_an_interrupted_search_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupt(*_: Any, **__: Any) -> Run:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune_module, "train", interrupt)
+    monkeypatch.chdir(tmp_path)
+    result = invoke("tune", "small-world", "--model", "recurrency", "--trials", "1")
+    assert result.exit_code == 130
+    assert "interrupted; the same command continues the search" in result.stderr
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert "0 failed" in titer("tune", "small-world", "--model", "recurrency", "--trials", "1")
 
 
 def test_without_a_validation_split_there_is_nothing_to_choose_by(world_data: Dataset, tmp_path: Path):

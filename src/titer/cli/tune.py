@@ -1,11 +1,13 @@
 """The command ``titer tune``."""
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from titer.cli.interruption import INTERRUPTED
 from titer.cli.options import OverwriteOption
 from titer.cli.screen import note, say, say_table
 from titer.errors import ConfigError, TiterError
@@ -96,9 +98,13 @@ def tune(
         note(f"{len(result.trials)} trials, best validation MRR {100 * result.mrr:.2f} in trial {result.number}")
         _write(result, title, out)
 
-    result = search_settings(
-        data, start, space, place, study=study, trials=trials, timeout=limit, seed=seed, report=report
-    )
+    try:
+        result = search_settings(
+            data, start, space, place, study=study, trials=trials, timeout=limit, seed=seed, report=report
+        )
+    except KeyboardInterrupt:
+        note("\ninterrupted; the same command continues the search")
+        sys.exit(INTERRUPTED)
     _write(result, title, out)
     pictures = draw_search(result, title, out.with_suffix(".svg"))
     _show(result, start)

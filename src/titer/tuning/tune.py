@@ -23,6 +23,9 @@ from titer.tuning.study import open_study, require_optuna
 if TYPE_CHECKING:
     import optuna
 
+NOT_COUNTED = "titer: not counted"
+"""The attribute of a trial that ended before it was tried."""
+
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -60,7 +63,8 @@ def tune(
     """Search for the settings of a model with the highest MRR on the validation split.
 
     The test split is removed before anything else, so no trial can read it. The first trial has the given
-    configuration. Trials whose validations are below the median of the others are stopped early.
+    configuration. Trials whose validations are below the median of the others are stopped early. A trial that Ctrl-C
+    interrupts is not counted, and is tried again when the search continues.
 
     Args:
         dataset: Supplies the training and the validation split.
@@ -82,7 +86,6 @@ def tune(
         TiterError: If there is no validation split, the study was started differently, or all trials failed.
     """
     require_optuna()
-    from optuna.study import MaxTrialsCallback
     from optuna.trial import TrialState
 
     if num_processes() > 1:
@@ -95,20 +98,31 @@ def tune(
     with open_study(name, storage, dataset, config, space, seed) as found:
         if not found.get_trials(deepcopy=False):
             found.enqueue_trial(values_of(config, space), skip_if_exists=True)
-        finished = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
         def after_trial(study: "optuna.Study", trial: "optuna.trial.FrozenTrial") -> None:
             if any(one.state == TrialState.COMPLETE for one in study.get_trials(deepcopy=False)):
                 report(result_of(study, config))
+            if len(finished_trials(study)) >= trials:
+                study.stop()
 
-        if len(found.get_trials(deepcopy=False, states=finished)) < trials:
+        if len(finished_trials(found)) < trials:
             found.optimize(
                 lambda trial: _objective(trial, dataset, config, space),
                 timeout=timeout,
-                callbacks=[after_trial, MaxTrialsCallback(trials, states=finished)],
+                callbacks=[after_trial],
                 catch=(TiterError, torch.OutOfMemoryError),
             )
         return result_of(found, config)
+
+
+def finished_trials(study: "optuna.Study") -> "list[optuna.trial.FrozenTrial]":
+    """Return the finished trials that count; those that were interrupted do not.
+
+    Args:
+        study: The study.
+    """
+    trials = study.get_trials(deepcopy=False)
+    return [trial for trial in trials if trial.state.is_finished() and NOT_COUNTED not in trial.user_attrs]
 
 
 def result_of(study: "optuna.Study", config: Config) -> SearchResult:
@@ -124,7 +138,7 @@ def result_of(study: "optuna.Study", config: Config) -> SearchResult:
     from optuna.importance import get_param_importances
     from optuna.trial import TrialState
 
-    trials = [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
+    trials = finished_trials(study)
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if not complete:
         raise TiterError("no trial was completed; their messages say why")
@@ -171,13 +185,18 @@ def _objective(trial: "optuna.Trial", dataset: Dataset, config: Config, space: S
     """Train with the settings of a trial; return the MRR on the validation split."""
     from optuna import TrialPruned
 
+    settings = suggest(trial, space)
     try:
-        tried = with_settings(config, suggest(trial, space))
+        tried = with_settings(config, settings)
         with TemporaryDirectory(prefix="titer-trial-") as folder:
             run = train(dataset, tried, folder, trackers={"trial": PruningTracker(trial)})
             return run.evaluations[-1]["metrics"]["mrr"]
     except StopTraining:
         raise TrialPruned from None
+    except KeyboardInterrupt:
+        trial.set_user_attr(NOT_COUNTED, "interrupted")
+        trial.study.enqueue_trial(settings)
+        raise
     except TiterError as error:
         print(f"trial {trial.number} failed: {error}", file=sys.stderr)
         raise
