@@ -197,12 +197,53 @@ def test_two_workers_share_the_trials_of_one_storage(new_store: NewStore, tmp_pa
         assert worker.returncode == 0, message
     with study_module.opened_storage(storage) as opened:
         trials = optuna.load_study(study_name="recurrency/small-world", storage=opened).trials
-    done = [trial for trial in trials if trial.state.is_finished()]
-    # A worker that is at work when the other finishes the last trial finishes its own too.
-    assert len(done) in (6, 7)
+    done = [trial for trial in trials if trial.state == optuna.trial.TrialState.COMPLETE]
+    assert len(done) == 6
     assert len({tuple(sorted(trial.params.items())) for trial in done}) >= 5
-    best = {(tmp_path / f"{number}.toml").read_text().partition("\n")[2] for number in range(2)}
-    assert f"prior = {max(done, key=lambda trial: trial.value or 0).params['model.prior']!r}" in "".join(best)
+    (best,) = {(tmp_path / f"{number}.toml").read_text() for number in range(2)}
+    assert f"prior = {max(done, key=lambda trial: trial.value or 0).params['model.prior']!r}" in best
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_a_worker_waits_for_the_last_trial_of_another(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    storage = tmp_path / "study.db"
+    first = run_search(world_data, storage, trials=1)
+    with study_module.opened_storage(storage) as opened:
+        study = optuna.load_study(study_name="tiny/small-world", storage=opened)
+        other = study.ask()
+        other.suggest_float("training.learning_rate", 1e-7, 0.1, log=True)
+        assert run_search(world_data, storage, trials=2, timeout=0.01) == first
+        monkeypatch.setattr(tune_module.time, "sleep", lambda _: study.tell(other, 0.9))
+        found = run_search(world_data, storage, trials=2)
+    assert (found.mrr, found.number, len(found.trials)) == (0.9, 1, 2)
+    assert "waiting for the last trials of other workers: 1" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_of_workers_that_begin_together_one_gives_up_its_trial(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    storage = tmp_path / "study.db"
+    run_search(world_data, storage, trials=1)
+    with study_module.opened_storage(storage) as opened:
+        study = optuna.load_study(study_name="tiny/small-world", storage=opened)
+        original, others = tune_module.running_trials, list[Any]()
+
+        def begin_after(searched: Any) -> Any:
+            seen = original(searched)
+            if not others:
+                others.append(study.ask())
+                others[0].suggest_float("training.learning_rate", 1e-7, 0.1, log=True)
+            return seen
+
+        monkeypatch.setattr(tune_module, "running_trials", begin_after)
+        monkeypatch.setattr(tune_module.time, "sleep", lambda _: study.tell(others[0], 0.9))
+        found = run_search(world_data, storage, trials=2)
+        states = [trial.state.name for trial in study.get_trials()]
+    assert states == ["COMPLETE", "COMPLETE", "FAIL"]
+    assert (list(found.trials), found.number) == ([0, 1], 1)
 
 
 SLOW_WORKER = """

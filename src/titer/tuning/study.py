@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,27 @@ def open_study(
         )
         _check_start(study, {"dataset": dataset.checksum, "config": config.to_dict(), "space": _described(space)})
         yield study
+
+
+def running_trials(study: "optuna.Study") -> "list[optuna.trial.FrozenTrial]":
+    """Return the trials that workers are running; those of killed workers are ended before.
+
+    Args:
+        study: The study.
+    """
+    import optuna
+    from optuna.trial import TrialState
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        optuna.storages.fail_stale_trials(study)
+    # A worker that was killed before it chose settings has reported no heartbeat, so its trial is never ended.
+    latest = datetime.now() - timedelta(seconds=GRACE_SECONDS)
+    return [
+        trial
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        if trial.params or trial.datetime_start is None or trial.datetime_start > latest
+    ]
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Search for the settings with the highest MRR on the validation split."""
 
+import math
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +20,19 @@ from titer.runs.train import train
 from titer.trackers.base import StopTraining, TrackedTraining, Tracker
 from titer.training.config import Config
 from titer.tuning.space import suggest, values_of, with_settings
-from titer.tuning.study import open_study, require_optuna
+from titer.tuning.study import open_study, require_optuna, running_trials
 
 if TYPE_CHECKING:
     import optuna
 
 NOT_COUNTED = "titer: not counted"
 """The attribute of a trial that ended before it was tried."""
+POLL_SECONDS = 1.0
+"""How often a worker looks whether the last trials of the others have ended."""
+
+
+class _SurplusTrialError(Exception):
+    """Another worker has begun the last trial."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,9 @@ def tune(
         storage: The URL of a database, or an SQLite file. Workers that share it work on the same search, and a search
             that was interrupted continues.
         study: The name of the search in its database; by default that of model and dataset.
-        trials: Number of trials in the database at which the search ends.
-        timeout: Seconds after which no further trial begins.
+        trials: Number of trials in the database at which the search ends. A worker waits for the last trials of the
+            others, so that its result is the best of all.
+        timeout: Seconds after which no further trial begins, and no other worker is waited for.
         seed: Seed of the search. Workers on one storage need different ones.
         report: Called after each trial.
 
@@ -100,23 +109,32 @@ def tune(
             found.enqueue_trial(values_of(config, space), skip_if_exists=True)
 
         def after_trial(study: "optuna.Study", trial: "optuna.trial.FrozenTrial") -> None:
+            if NOT_COUNTED in trial.user_attrs:
+                return
             if any(one.state == TrialState.COMPLETE for one in study.get_trials(deepcopy=False)):
                 report(result_of(study, config))
-            if len(finished_trials(study)) >= trials:
-                study.stop()
 
-        if len(finished_trials(found)) < trials:
-            found.optimize(
-                lambda trial: _objective(trial, dataset, config, space),
-                timeout=timeout,
-                callbacks=[after_trial],
-                catch=(TiterError, torch.OutOfMemoryError),
-            )
+        end = time.monotonic() + timeout if timeout is not None else math.inf
+        is_waiting = False
+        while (left := trials - len(finished_trials(found))) > 0 and time.monotonic() < end:
+            running = len(running_trials(found))
+            if running < left:
+                found.optimize(
+                    lambda trial: _objective(trial, dataset, config, space, trials),
+                    n_trials=1,
+                    callbacks=[after_trial],
+                    catch=(TiterError, torch.OutOfMemoryError, _SurplusTrialError),
+                )
+                continue
+            if not is_waiting:
+                print(f"waiting for the last trials of other workers: {running}", file=sys.stderr)
+                is_waiting = True
+            time.sleep(POLL_SECONDS)
         return result_of(found, config)
 
 
 def finished_trials(study: "optuna.Study") -> "list[optuna.trial.FrozenTrial]":
-    """Return the finished trials that count; those that were interrupted do not.
+    """Return the finished trials that count; those that were interrupted or surplus do not.
 
     Args:
         study: The study.
@@ -181,10 +199,15 @@ class PruningTracker(Tracker):
         """Do nothing: the trial ends by itself."""
 
 
-def _objective(trial: "optuna.Trial", dataset: Dataset, config: Config, space: SearchSpace) -> float:
+def _objective(trial: "optuna.Trial", dataset: Dataset, config: Config, space: SearchSpace, max_trials: int) -> float:
     """Train with the settings of a trial; return the MRR on the validation split."""
     from optuna import TrialPruned
 
+    # Workers that begin at the same time do not see each other's trial before, but numbers have an order.
+    begun = [*running_trials(trial.study), *finished_trials(trial.study)]
+    if len({one.number for one in begun if one.number < trial.number}) >= max_trials:
+        trial.set_user_attr(NOT_COUNTED, "surplus")
+        raise _SurplusTrialError
     settings = suggest(trial, space)
     try:
         tried = with_settings(config, settings)
