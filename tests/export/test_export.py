@@ -1,6 +1,7 @@
 """Exports of a run: what was exported can be imported again, and other tools read it."""
 
 import csv
+import itertools
 import json
 import re
 import shlex
@@ -64,6 +65,19 @@ def test_the_facts_of_every_format_can_be_imported_again(
         name: len(facts) for name, facts in dataset.splits.items()
     }
     assert again.axis.unit == dataset.axis.unit
+
+
+@pytest.mark.parametrize("ends", [(30, 30), (20, 20), (20, 30)], ids=["train only", "no valid", "no test"])
+def test_empty_splits_are_empty_after_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: tuple[int, int]):
+    rows = [(t % 3, 0, (t + 1) % 3, t) for t in range(30)]
+    parts = [Facts.from_rows(rows[a:b]) for a, b in itertools.pairwise((0, *ends, 30))]
+    dataset = Dataset("uneven", Vocabulary(["a", "b", "c"], ["visits"]), AXES["month"], *parts)
+    train(dataset, SMALL_CONFIGS["recurrency"], tmp_path / "run")
+    titer("export", tmp_path / "run", "--format", "csv", "--num-questions", "0", "--out", tmp_path / "out")
+    again = import_again(tmp_path / "out", monkeypatch)
+    assert {name: len(facts) for name, facts in again.splits.items()} == {
+        name: len(facts) for name, facts in dataset.splits.items()
+    }
 
 
 AXES = {
@@ -275,6 +289,16 @@ def test_sparql_finds_facts_forecasts_and_their_provenance(graph: Any, path_mixt
         "?dataset titer:sha256 ?checksum }"
     )
     assert made.askAnswer
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_query_of_the_page_finds_answers_in_the_union_of_the_graphs(graph: Any):
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    (query,) = re.findall(r"```text\n(PREFIX .*?)```", page, re.DOTALL)
+    assert len(list(graph.query(query))) > 2
+    graph.default_union = False
+    assert len(list(graph.query(query))) == 0
 
 
 @pytest.mark.slow

@@ -211,10 +211,13 @@ def import_words(dataset: Dataset) -> list[str]:
         dataset: The dataset.
     """
     words = ["--unit", dataset.axis.unit.value] if dataset.axis.unit is not TimeUnit.INTEGER else []
-    starts = [facts.time.min() for name in SPLITS[1:] if len(facts := dataset.splits[name])]
-    if len(starts) == 2:
-        valid, test = (dataset.axis.label(int(start)) for start in starts)
-        words += ["--valid-from", valid, "--test-from", test]
+    valid, test = (dataset.splits[name] for name in SPLITS[1:])
+    if not len(valid) and not len(test):
+        return [*words, "--split", "1,0,0"]
+    # An empty split begins where the next one does.
+    test_from = int(test.time.min()) if len(test) else int(valid.time.max()) + 1
+    valid_from = int(valid.time.min()) if len(valid) else test_from
+    words += ["--valid-from", dataset.axis.label(valid_from), "--test-from", dataset.axis.label(test_from)]
     return words
 
 
