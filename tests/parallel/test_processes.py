@@ -11,7 +11,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from parallel import jobs
+from titer.errors import TiterError
 from titer.models.registry import model_class, model_names
+from titer.parallel import processes
 from titer.parallel.launch import _environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel"), pytest.mark.timeout(600)]
@@ -48,6 +50,19 @@ def assert_close(found: dict[str, Tensor], expected: dict[str, Tensor], toleranc
         torch.testing.assert_close(
             found[name], value, rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
         )
+
+
+def test_a_lost_process_is_explained_without_the_text_of_the_backend():
+    with pytest.raises(TiterError) as found, processes._contact():
+        raise RuntimeError(
+            "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer. GLHF!"
+        )
+    assert str(found.value) == (
+        "process 0 stopped: another process has ended or cannot be reached. "
+        "The last checkpoint is kept; continue with --resume"
+    )
+    with pytest.raises(torch.OutOfMemoryError), processes._contact():
+        raise torch.OutOfMemoryError
 
 
 def test_all_models_with_gradients_are_compared():

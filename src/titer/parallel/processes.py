@@ -84,10 +84,13 @@ def _contact() -> Generator[None]:
     """Explain the errors of an exchange, most of which mean that another process is gone."""
     try:
         yield
+    except torch.OutOfMemoryError:
+        raise
     except RuntimeError as error:
         number = os.environ.get("RANK", "0")
+        # The text of the backend names its own sources and sockets, which help nobody here.
         raise TiterError(
-            f"process {number} lost contact with another process and stopped ({str(error).splitlines()[0]}). "
+            f"process {number} stopped: another process has ended or cannot be reached. "
             "The last checkpoint is kept; continue with --resume"
         ) from error
 
