@@ -173,6 +173,12 @@ def test_a_missing_file_is_reported(recurrency_run: Path, tmp_path: Path):
             titer("forecast", recurrency_run, "--file", tmp_path / missing, "--out", tmp_path / "answers")
 
 
+def test_a_folder_without_questions_is_reported(recurrency_run: Path, tmp_path: Path):
+    (tmp_path / "questions").mkdir()
+    with pytest.raises(DataError, match="questions has no files of questions"):
+        titer("forecast", recurrency_run, "--file", tmp_path / "questions", "--out", tmp_path / "answers")
+
+
 def begin(run: Path, tmp_path: Path, **changes) -> Job:
     options = {"partition_size": 20, **changes}
     task = AnswerTask(options.pop("top", 3))

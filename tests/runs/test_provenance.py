@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from titer.runs.provenance import provenance, source
+from titer.counted import counted
+from titer.runs.provenance import hardware, provenance, source
 
 
 def git(folder: Path, *words: str) -> str:
@@ -69,5 +70,11 @@ def test_without_git_the_commit_is_unknown(package: Path, monkeypatch: pytest.Mo
 def test_everything_that_affects_a_result_is_named():
     found = provenance(torch.device("cpu"))
     assert set(found) == {"date", "commit", "modified", "hardware", "versions"}
-    assert found["hardware"].endswith(f"{torch.get_num_threads()} threads")
+    assert found["hardware"].endswith(f", {counted(torch.get_num_threads(), 'thread')}")
     assert found["versions"]["torch"] == torch.__version__
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "CPU, 1 thread"), (2, "CPU, 2 threads")])
+def test_threads_are_counted_in_words(monkeypatch: pytest.MonkeyPatch, number: int, words: str):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: number)
+    assert hardware(torch.device("cpu")).endswith(words)

@@ -10,6 +10,7 @@ import typer
 from titer.cli.interruption import INTERRUPTED
 from titer.cli.options import OverwriteOption
 from titer.cli.screen import note, say, say_table
+from titer.counted import counted
 from titer.errors import ConfigError, TiterError
 from titer.training.config import DEFAULT_MODEL, Config
 
@@ -92,10 +93,12 @@ def tune(
     title = f"{start.model_name} on {data.name}"
     if out.exists() and not overwrite and not _is_result(out, title):
         raise TiterError(f"{out} already exists; choose another file or pass --overwrite")
-    note(f"searching {len(space)} settings of {title}: {', '.join(space)}")
+    note(f"searching {counted(len(space), 'setting')} of {title}: {', '.join(space)}")
 
     def report(result: "SearchResult") -> None:
-        note(f"{len(result.trials)} trials, best validation MRR {100 * result.mrr:.2f} in trial {result.number}")
+        note(
+            f"{counted(len(result.trials), 'trial')}, best validation MRR {100 * result.mrr:.2f} in trial {result.number}"
+        )
         _write(result, title, out)
 
     try:
@@ -149,7 +152,7 @@ def _show(result: "SearchResult", before: Config) -> None:
     shares = sorted(result.importance.items(), key=lambda item: -item[1])
     rows = [[key, _brief(old[key]), _brief(new[key]), f"{share:.1%}"] for key, share in shares]
     failed = sum(value is None for value in result.trials.values())
-    say(f"{len(result.trials)} trials, {len(result.stopped)} of them stopped early, {failed} failed")
+    say(f"{counted(len(result.trials), 'trial')}, {len(result.stopped)} of them stopped early, {failed} failed")
     if rows:
         say()
         say_table(["setting", "at the start", "best", "importance"], rows)

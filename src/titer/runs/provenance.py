@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from titer import __version__
+from titer.counted import counted
 
 PACKAGES = ("torch", "numpy", "triton", "pyarrow", "safetensors")
 UNKNOWN = "unknown"
@@ -66,7 +67,7 @@ def hardware(device: torch.device) -> str:
     """
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    return f"{platform.machine()} CPU, {counted(torch.get_num_threads(), 'thread')}"
 
 
 def versions() -> dict[str, str]:

@@ -40,13 +40,16 @@ class InputFile:
 
 
 @contextmanager
-def open_inputs(paths: Sequence[str | Path], query: str | None = None) -> Generator[list[InputFile]]:
+def open_inputs(
+    paths: Sequence[str | Path], query: str | None = None, *, wanted: str = "files to import"
+) -> Generator[list[InputFile]]:
     """Yield the files to read. What is not a file is copied to temporary files, not into memory.
 
     Args:
         paths: Files, folders, patterns such as ``data/*.csv``, ``.zip`` archives, ``http`` and ``https`` addresses, or
             ``-`` for standard input; with a query, the URLs of databases.
         query: An SQL query whose result is read.
+        wanted: What messages call the files.
 
     Raises:
         DataError: If nothing is found.
@@ -58,10 +61,10 @@ def open_inputs(paths: Sequence[str | Path], query: str | None = None) -> Genera
 
             yield [run_query(str(url), query, desk / f"{i}.feather") for i, url in enumerate(paths)]
             return
-        yield [found for path in paths for found in _unpack(_locate(str(path), desk), desk)]
+        yield [found for path in paths for found in _unpack(_locate(str(path), desk, wanted), desk)]
 
 
-def _locate(path: str, desk: Path) -> list[InputFile]:
+def _locate(path: str, desk: Path, wanted: str) -> list[InputFile]:
     if path == STANDARD_INPUT:
         return [_read_standard_input(desk)]
     if is_web_address(path):
@@ -71,7 +74,7 @@ def _locate(path: str, desk: Path) -> list[InputFile]:
     if Path(path).is_dir():
         found = [file for file in sorted(Path(path).rglob("*")) if _is_readable(file)]
         if not found:
-            raise DataError(f"{path} has no files to import ({', '.join(sorted(READABLE))})")
+            raise DataError(f"{path} has no {wanted} ({', '.join(sorted(READABLE))})")
         return [InputFile(file, str(file)) for file in found]
     if has_magic(path) and not Path(path).exists():
         start = Path(Path(path).anchor)

@@ -116,7 +116,7 @@ class QuestionLocation:
             DataError: There is no such file, or the file system cannot be used.
         """
         if not self.is_remote:
-            with open_inputs([self.address]) as found:
+            with open_inputs([self.address], wanted="files of questions") as found:
                 yield found
             return
         with TemporaryDirectory(prefix="titer-") as folder:
