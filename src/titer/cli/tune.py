@@ -96,9 +96,8 @@ def tune(
     note(f"searching {counted(len(space), 'setting')} of {title}: {', '.join(space)}")
 
     def report(result: "SearchResult") -> None:
-        note(
-            f"{counted(len(result.trials), 'trial')}, best validation MRR {100 * result.mrr:.2f} in trial {result.number}"
-        )
+        done, best = counted(len(result.trials), "trial"), f"{100 * result.mrr:.2f} in trial {result.number}"
+        note(f"{done}, best validation MRR {best}")
         _write(result, title, out)
 
     try:
