@@ -330,5 +330,8 @@ def test_iris_begin_with_a_base_of_ones_own(recurrency_run: Path, tmp_path: Path
     assert "<https://example.org/kg/entity/Central%20Bank%20of%20Drovia>" in text
     assert "urn:titer:recurrency" not in text
     assert named_facts(import_again(tmp_path / "out", monkeypatch)) == named_facts(load_dataset(recurrency_run))
+    words[words.index("rdf")] = "csv"
+    assert "only --format rdf has" in str(invoke(*words, "https://example.org/kg/", "--overwrite").exception)
+    words[words.index("csv")] = "rdf"
     for bad in ("example", "https://example.org", "https://a b/", "https://a>/"):
         assert "--base must be the beginning of an IRI" in str(invoke(*words, bad, "--overwrite").exception)

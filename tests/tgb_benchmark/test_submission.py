@@ -86,3 +86,17 @@ def test_what_is_missing_is_named(runs: Path, tmp_path: Path, monkeypatch: pytes
     assert "tkgl-smallpedia_val_ns.pkl: no such file; run titer data download tkgl-smallpedia" in error
     assert "has none in it" in str(invoke("evaluate", tmp_path, "--protocol", "tgb").exception)
     assert "unknown --protocol 'tbg'" in str(invoke("evaluate", runs / "runs" / "seed0", "--protocol", "tbg").exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--split", "test"), "--split"),
+        (("--filter", "raw", "--out", "x.csv"), "--filter, --out"),
+        (("--set", "model.beam_size=2", "--results", "x"), "--set, --results"),
+        (("--no-baseline",), "--baseline"),
+    ],
+)
+def test_options_that_the_protocol_fixes_are_refused(tmp_path: Path, words: tuple[str, ...], named: str):
+    error = str(invoke("evaluate", tmp_path, "--protocol", "tgb", *words).exception)
+    assert error == f"--protocol tgb fixes how runs are evaluated; leave out {named}"

@@ -16,6 +16,7 @@ from titer.cli.options import (
     Split,
     ThreadsOption,
     WorkersOption,
+    given_options,
 )
 from titer.cli.screen import note, say, say_json, say_table
 from titer.errors import ConfigError
@@ -38,7 +39,12 @@ EXAMPLES = (
 )
 
 
+TGB_OPTIONS = ("run", "protocol_name", "candidates", "batch_size", "device", "workers", "threads", "json")
+"""The parameters that ``--protocol tgb`` leaves to the user."""
+
+
 def evaluate(
+    context: typer.Context,
     run: RunArgument,
     split: Annotated[Split, typer.Option(help="Split whose facts are asked about.")] = Split.test,
     convention: Annotated[
@@ -130,6 +136,8 @@ def evaluate(
 
         if protocol_name != "tgb":
             raise ConfigError(f"unknown --protocol {protocol_name!r}{hint(protocol_name, ['tgb'])}")
+        if others := given_options(context, *TGB_OPTIONS):
+            raise ConfigError(f"--protocol tgb fixes how runs are evaluated; leave out {', '.join(others)}")
         if workers > 1 and num_processes() == 1:
             sys.exit(launch(workers))
         evaluate_tgb_runs(run, candidates, device, batch_size, json=json)

@@ -9,7 +9,7 @@ from titer.cli.interruption import note_state
 from titer.cli.options import DeviceOption, OverwriteOption, RunArgument, StoreOption, ThreadsOption
 from titer.cli.screen import note, say
 from titer.counted import counted
-from titer.errors import TiterError
+from titer.errors import ConfigError, TiterError
 
 EXAMPLES = (
     "titer export runs/first --format csv --out exports/first",
@@ -55,6 +55,8 @@ def export(
     from titer.runs.run import Run
 
     check_format(format)
+    if base is not None and format != "rdf":
+        raise ConfigError("--base is the beginning of IRIs, which only --format rdf has; leave it out")
     if out.exists() and not overwrite:
         raise TiterError(f"{out} already exists; choose another folder or pass --overwrite")
     note_state(run)

@@ -166,3 +166,20 @@ def examples(*lines: str) -> str | None:
     """Return the end of a help text that shows commands to copy."""
     # The backspace character keeps click from wrapping the lines into a paragraph.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) if lines else None
+
+
+def given_options(context: typer.Context, *allowed: str) -> list[str]:
+    """Return the options that the user gave, such as ``--out``, apart from some parameters.
+
+    Args:
+        context: The context of the command.
+        *allowed: Names of parameters to leave out.
+    """
+    return [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and parameter.name not in allowed
+        and (source := context.get_parameter_source(parameter.name)) is not None
+        and source.name == "COMMANDLINE"
+    ]
