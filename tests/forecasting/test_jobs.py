@@ -204,7 +204,7 @@ def test_a_job_with_other_settings_is_refused(recurrency_run: Path, run_copy: Ca
         store.add([NamedFact("Caldera", "invite", "Drovia", 200)])
     with pytest.raises(TiterError, match="differs in: added facts"):
         begin(run, tmp_path)
-    assert begin(run, tmp_path, overwrite=True).settings["facts"] == [1, 0]
+    assert begin(run, tmp_path, overwrite=True).settings["facts"][:2] == [1, 0]
 
 
 def test_facts_that_are_added_while_a_job_runs_stop_it(

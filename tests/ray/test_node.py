@@ -1,17 +1,29 @@
 """The copy of a run on nodes of a cluster that do not have it."""
 
+import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 
 from ray_cluster import TwoNodes
 from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.jobs.begin import open_job
 from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
+from titer.forecasting.jobs.folder import JobFolder
+from titer.forecasting.jobs.tasks import AnswerTask
 from titer.runs.run import Run
 from titer.store.facts import FactStore, NamedFact
+from titer.threads import THREADS_VARIABLE
+
+if TYPE_CHECKING:
+    import ray
+    from titer.ray.node import NodeRun
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -19,12 +31,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 WORKERS = """
 import os, sys, ray
 from titer.ray.node import NodeRun, pack
-from titer.forecasting.jobs.fingerprint import fingerprint
+from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
 from titer.runs.run import Run
 run = Run(sys.argv[1])
 cache = {"TITER_CACHE": os.environ["TITER_CACHE"]}
 ray.init(address=sys.argv[2], log_to_driver=False, runtime_env={"env_vars": cache})
-node_run = NodeRun("/nowhere", fingerprint(run, events=False), False, ray.put(pack(run)))
+facts = facts_version(run.store_path, run.dataset)
+node_run = NodeRun("/nowhere", fingerprint(run, events=False), False, facts, ray.put(pack(run)))
 
 @ray.remote
 class Worker:
@@ -56,7 +69,7 @@ def test_workers_of_a_node_share_one_copy(
     copy = Run(done.stdout.split()[-1])
     assert tmp_path / "cache" in copy.path.parents
     assert fingerprint(copy, events=False) == fingerprint(run, events=False)
-    assert facts_version(copy.store_path, copy.dataset) == (1, 0)
+    assert facts_version(copy.store_path, copy.dataset)[:2] == (1, 0)
     asked = "Caldera", "invite"
     assert Forecaster.load(copy).ask(*asked) == Forecaster.load(run).ask(*asked)
 
@@ -66,11 +79,105 @@ def test_a_run_with_other_contents_at_the_same_path_is_not_used(recurrency_run: 
     from titer.ray.node import NodeRun
 
     path = run_copy(recurrency_run)
-    given = NodeRun(str(path), fingerprint(Run(path), events=False), events=False)
+    given = NodeRun(str(path), fingerprint(Run(path), events=False), events=False, facts=(0, 0, ""))
     assert given.open().path == path
     (path / "training.json").write_text((path / "training.json").read_text() + " ")
     with pytest.raises(RunError, match="another run"):
         given.open()
+
+
+@pytest.fixture
+def two_runs(recurrency_run: Path, tmp_path: Path) -> tuple[Run, Run]:
+    """Two runs that differ in nothing before facts are added to them."""
+    first, second = (shutil.copytree(recurrency_run, tmp_path / name) for name in ("first", "second"))
+    return Run(first), Run(second)
+
+
+@pytest.fixture
+def archive_is_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Let nodes get archives without a cluster, into an empty cache."""
+    from titer.ray import node
+
+    monkeypatch.setenv("TITER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(node.ray, "get", lambda archive: archive)
+    monkeypatch.setattr(node, "_used", {})
+    yield
+    stop_using_copies()
+
+
+def stop_using_copies() -> None:
+    from titer.ray import node
+
+    while node._used:
+        os.close(node._used.popitem()[1])
+
+
+def add_fact(run: Run, object: str) -> tuple[int, int, str]:
+    with FactStore(run.store_path, run.dataset) as store:
+        store.add([NamedFact("Caldera", "invite", object, 181)])
+    return facts_version(run.store_path, run.dataset)
+
+
+def sent(run: Run, path: str = "/nowhere") -> "NodeRun":
+    """Return a run as the workers of a node get it."""
+    from titer.ray.node import NodeRun, pack
+
+    facts = facts_version(run.store_path, run.dataset)
+    archive = cast("ray.ObjectRef[bytes]", pack(run))
+    return NodeRun(path, fingerprint(run, events=False), events=False, facts=facts, archive=archive)
+
+
+@pytest.mark.usefixtures("archive_is_bytes")
+def test_a_copy_has_the_added_facts_of_its_job(two_runs: tuple[Run, Run]):
+    first, second = two_runs
+    copies = []
+    for run, object in ((first, "Newland"), (second, "Otherland"), (first, "Thirdland")):
+        facts = add_fact(run, object)
+        copies.append(sent(run).open())
+        assert Forecaster.load(copies[-1]).facts_version == facts
+        assert object in Forecaster.load(copies[-1]).vocabulary.entities
+    assert len({copy.path for copy in copies}) == 3
+    assert all(copy.path.is_dir() for copy in copies), "copies that are in use stay"
+    assert sent(second).open().path == copies[1].path
+    stop_using_copies()
+    newest = sent(first).open()
+    assert newest.path == copies[2].path
+    add_fact(second, "Fourthland")
+    last = sent(second).open()
+    assert {path for path in last.path.parent.iterdir() if path.is_dir()} == {newest.path, last.path}
+
+
+@pytest.mark.usefixtures("archive_is_bytes")
+def test_a_run_with_other_added_facts_at_the_same_path_is_not_used(two_runs: tuple[Run, Run]):
+    run, other = two_runs
+    facts = add_fact(run, "Newland")
+    assert sent(run, str(run.path)).open().path == run.path
+    add_fact(other, "Otherland")
+    opened = sent(run, str(other.path)).open()
+    assert opened.path != other.path
+    assert facts_version(opened.store_path, opened.dataset) == facts
+
+
+def test_a_worker_with_other_facts_than_the_job_answers_nothing(
+    two_runs: tuple[Run, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from titer.ray.engine import PartitionWorker
+    from titer.ray.node import NodeRun
+
+    monkeypatch.setenv(THREADS_VARIABLE, "1")  # restored later: workers set it
+    (tmp_path / "questions.csv").write_text("subject,relation\nCaldera,invite\n")
+    run, other = two_runs
+    facts = add_fact(run, "Newland")
+    add_fact(other, "Otherland")
+    job = open_job(JobFolder(str(tmp_path / "answers")), AnswerTask(), run, str(tmp_path / "questions.csv"))
+    given = NodeRun(str(other.path), fingerprint(run, events=False), events=False, facts=facts)
+    for store, message in ((None, "facts were added or removed"), (f"sqlite:///{other.store_path}", "other facts on")):
+        worker = PartitionWorker(job, given, "cpu", store, threads=1)
+        (error,) = worker({"partition": np.array([0])})["error"]
+        assert message in error
+    assert list((tmp_path / "answers").glob("part-*")) == []
+    worker = PartitionWorker(job, given, "cpu", f"sqlite:///{run.store_path}", threads=1)
+    assert worker({"partition": np.array([0])})["error"] == [""]
 
 
 CHANGED = """

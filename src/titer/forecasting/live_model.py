@@ -133,9 +133,12 @@ class LiveModel:
         self.close()
 
     @property
-    def facts_version(self) -> tuple[int, int]:
-        """The number of facts ever added to the store and the number of removals, as of the last ``refresh``."""
-        return self._live.version if self._live is not None else (0, 0)
+    def facts_version(self) -> tuple[int, int, str]:
+        """What identifies the facts in the store, as of the last ``refresh``.
+
+        These are the number of facts ever added, the number of removals, and a checksum of the facts.
+        """
+        return self._live.version if self._live is not None else (0, 0, "")
 
     @property
     def history(self) -> History:

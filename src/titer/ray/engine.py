@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ray.exceptions import RayError
 
 import ray
-from titer.errors import ConfigError, TiterError
+from titer.errors import ConfigError, StoreError, TiterError
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.jobs.job import Job, PartitionResult
 from titer.ray.node import NodeRun, pack
@@ -55,6 +55,11 @@ class PartitionWorker:
         self.forecaster: Forecaster | TiterError
         try:
             self.forecaster = Forecaster.load(run.open(), device, store)
+            if store is not None and list(self.forecaster.facts_version) != job.settings["facts"]:
+                raise StoreError(
+                    f"{self.forecaster.fact_store.name} has other facts on {socket.gethostname()} than when the job "
+                    "began; use a database that all nodes reach, and if facts were added, begin again with --overwrite"
+                )
         except TiterError as error:
             self.forecaster = error
 
@@ -99,8 +104,10 @@ def run_on_ray(
     with _connected(cluster) as started_here:
         workers = min(_num_workers(cluster), len(missing))
         # A cluster may get more nodes while the job runs, so the run is sent even if there is one node now.
-        archive = None if started_here else ray.put(pack(run))
-        node_run = NodeRun(str(run.path.absolute()), checksums, job.task.needs_events, archive)
+        archive = None if started_here else ray.put(pack(run, facts=store is None))
+        last_sequence, num_removals, facts = job.settings["facts"]
+        version = (last_sequence, num_removals, facts) if store is None else None
+        node_run = NodeRun(str(run.path.absolute()), checksums, job.task.needs_events, version, archive)
         chosen = "cpu" if device == "auto" and not cluster.gpus_per_worker else device
         # One block for each partition, so that a worker that dies loses one partition at most.
         numbers = ray.data.from_items([{"partition": n} for n in missing], override_num_blocks=len(missing))

@@ -7,7 +7,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.stored_history import history_of
 from titer.store.facts import FactStore
-from titer.store.named import StoredFact
+from titer.store.named import StoredFact, facts_checksum
 
 
 class LiveHistory:
@@ -32,26 +32,30 @@ class LiveHistory:
         self._history = history if history is not None else history_of(dataset)
         self._sequence = 0
         self._num_removals = 0
+        self._checksum = ""
 
     @property
-    def version(self) -> tuple[int, int]:
-        """The number of facts ever added and the number of removals that the history includes."""
+    def version(self) -> tuple[int, int, str]:
+        """The number of facts ever added, the number of removals, and a checksum of the stored facts in the history."""
         with self._lock:
-            return self._sequence, self._num_removals
+            return self._sequence, self._num_removals, self._checksum
 
     def current(self) -> History:
         """Return the history with all facts stored by now: the same object as before if nothing has changed."""
         with self._lock:
             update = self.store.update(self._sequence, self._num_removals)
+            checksum = self._checksum
             if update.num_removals != self._num_removals:
                 # Removals are rare, so all facts are taken in again. The facts of the dataset are not kept twice.
                 dataset = self.store.dataset
                 base = history_of(dataset).to(self._history.device)
                 self._history = _including(base, update.facts)
+                checksum = facts_checksum(update.facts)
             elif update.facts:
                 self._history = _including(self._history, update.facts)
+                checksum = facts_checksum(update.facts, checksum)
             # Assigned last, so after a failure the same facts can be added again.
-            self._sequence, self._num_removals = update.last_sequence, update.num_removals
+            self._sequence, self._num_removals, self._checksum = update.last_sequence, update.num_removals, checksum
             return self._history
 
 

@@ -1,6 +1,7 @@
 """Facts in names, and the results of changing a store."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,6 +44,18 @@ class StoredFact(NamedTuple):
     sequence: int
     fact: NamedFact
     added_at: str
+
+
+def facts_checksum(facts: Iterable[StoredFact], before: str = "") -> str:
+    """Return a checksum that is equal for equal facts with equal numbers only.
+
+    Args:
+        facts: The facts in the order of their numbers.
+        before: The checksum of the facts that precede them; empty if there are none.
+    """
+    for number, fact, _ in facts:
+        before = hashlib.sha256(f"{before}\n{number}\n{fact.fingerprint}".encode()).hexdigest()
+    return before
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ def fingerprint(run: Run, *, events: bool) -> dict[str, Any]:
     return {**found, "dataset": run.dataset.checksum}
 
 
-def facts_version(store: str | Path, dataset: Dataset) -> tuple[int, int]:
-    """Return the number of facts ever added to a store, and the number of removals; the two identify its facts.
+def facts_version(store: str | Path, dataset: Dataset) -> tuple[int, int, str]:
+    """Return what identifies the facts in a store: how many were ever added, the number of removals, and a checksum.
 
     Args:
         store: The database of added facts. A file that does not exist has none.
@@ -35,9 +35,10 @@ def facts_version(store: str | Path, dataset: Dataset) -> tuple[int, int]:
         StoreError: The database cannot be used.
     """
     if isinstance(store, Path) and not store.exists():
-        return 0, 0
+        return 0, 0, ""
     from titer.store.facts import FactStore
+    from titer.store.named import facts_checksum
 
     with FactStore(store, dataset) as opened:
         found = opened.update()
-        return found.last_sequence, found.num_removals
+        return found.last_sequence, found.num_removals, facts_checksum(found.facts)
