@@ -5,6 +5,15 @@ class TiterError(Exception):
     """Base class of all errors the user can fix."""
 
 
+def one_line(error: Exception) -> str:
+    """Return what to print of an error that is not a defect of the program, such as a full disk."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, TiterError):
+        return str(error)  # some list suggestions on further lines
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
 class DataError(TiterError):
     """A file, a fact or a date cannot be used."""
 

@@ -243,6 +243,19 @@ def test_a_damaged_manifest_is_reported(recurrency_run: Path, tmp_path: Path):
         begin(recurrency_run, tmp_path)
 
 
+def test_damaged_questions_of_a_job_are_reported(recurrency_run: Path, tmp_path: Path):
+    write_questions(tmp_path / "questions")
+    job = begin(recurrency_run, tmp_path)
+    forecaster = Forecaster.load(recurrency_run)
+    file = tmp_path / "answers/_questions/part-00000.parquet"
+    whole = file.read_bytes()
+    for damaged in (b"", b"not a table", whole[:-20], bytes(len(whole) - 8) + whole[-8:]):
+        file.write_bytes(damaged)
+        with pytest.raises(TiterError, match=r"_questions/part-00000.parquet cannot be read: .*begin again") as caught:
+            job.answer(0, forecaster)
+        assert "\n" not in str(caught.value)
+
+
 def test_an_interrupted_preparation_is_repeated(recurrency_run: Path, tmp_path: Path):
     write_questions(tmp_path / "questions")
     sizes = begin(recurrency_run, tmp_path).sizes

@@ -1,5 +1,6 @@
 """The copy of a run on nodes of a cluster that do not have it."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ray_cluster import TwoNodes
@@ -16,6 +18,7 @@ from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.jobs.begin import open_job
 from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
 from titer.forecasting.jobs.folder import JobFolder
+from titer.forecasting.jobs.job import Job
 from titer.forecasting.jobs.tasks import AnswerTask
 from titer.runs.run import Run
 from titer.store.facts import FactStore, NamedFact
@@ -178,6 +181,35 @@ def test_a_worker_with_other_facts_than_the_job_answers_nothing(
     assert list((tmp_path / "answers").glob("part-*")) == []
     worker = PartitionWorker(job, given, "cpu", f"sqlite:///{run.store_path}", threads=1)
     assert worker({"partition": np.array([0])})["error"] == [""]
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/answers/part"), "/answers/part: No space left on device"),
+        (pa.ArrowInvalid("not a Parquet file\nof any version"), "not a Parquet file"),
+    ],
+)
+def test_errors_of_files_are_results_of_a_worker(
+    two_runs: tuple[Run, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exception, message: str
+):
+    """Ray would report them in a hundred lines."""
+    from titer.ray.engine import PartitionWorker
+    from titer.ray.node import NodeRun
+
+    def fail(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setenv(THREADS_VARIABLE, "1")
+    (tmp_path / "questions.csv").write_text("subject,relation\nCaldera,invite\n")
+    run, _ = two_runs
+    job = open_job(JobFolder(str(tmp_path / "answers")), AnswerTask(), run, str(tmp_path / "questions.csv"))
+    given = NodeRun(str(run.path), fingerprint(run, events=False), events=False, facts=(0, 0, ""))
+    for place, name in ((Job, "answer"), (NodeRun, "open")):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, fail)
+            worker = PartitionWorker(job, given, "cpu", None, threads=1)
+            assert worker({"partition": np.array([0])}) == {"result": [""], "error": [message]}
 
 
 CHANGED = """

@@ -30,7 +30,7 @@ from titer.cli import (
 )
 from titer.cli.options import examples
 from titer.cli.screen import fail
-from titer.errors import TiterError
+from titer.errors import TiterError, one_line
 from titer.version import __version__
 
 app = typer.Typer(
@@ -95,4 +95,4 @@ def main() -> None:
         fail(str(error))
     except OSError as error:
         # Such as a full disk or a folder without write permission: not a defect of the program.
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        fail(one_line(error))

@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import ray.data
 from numpy.typing import NDArray
 from ray.exceptions import RayError
 
 import ray
-from titer.errors import ConfigError, StoreError, TiterError
+from titer.errors import ConfigError, StoreError, TiterError, one_line
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.jobs.job import Job, PartitionResult
 from titer.ray.node import NodeRun, pack
@@ -24,6 +25,8 @@ from titer.runs.run import Run
 from titer.threads import THREADS_VARIABLE
 
 CONNECT_SECONDS = 10.0
+FIXABLE = (TiterError, OSError, pa.ArrowException)
+"""Errors the user can fix: those of titer, of the file system such as a full disk, and of damaged files."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class PartitionWorker:
     def __init__(self, job: Job, run: NodeRun, device: str, store: str | None, threads: int):
         os.environ[THREADS_VARIABLE] = str(threads)
         self.job = job
-        self.forecaster: Forecaster | TiterError
+        self.forecaster: Forecaster | Exception
         try:
             self.forecaster = Forecaster.load(run.open(), device, store)
             if store is not None and list(self.forecaster.facts_version) != job.settings["facts"]:
@@ -60,18 +63,18 @@ class PartitionWorker:
                     f"{self.forecaster.fact_store.name} has other facts on {socket.gethostname()} than when the job "
                     "began; use a database that all nodes reach, and if facts were added, begin again with --overwrite"
                 )
-        except TiterError as error:
+        except FIXABLE as error:
             self.forecaster = error
 
     def __call__(self, batch: Mapping[str, NDArray[np.int64]]) -> dict[str, list[str]]:
         """Answer the partition with the given number; return what was done, as JSON, or the error."""
         (number,) = batch["partition"].tolist()
         try:
-            if isinstance(self.forecaster, TiterError):
+            if isinstance(self.forecaster, Exception):
                 raise self.forecaster
             result = self.job.answer(number, self.forecaster)
-        except TiterError as error:
-            return {"result": [""], "error": [str(error)]}
+        except FIXABLE as error:
+            return {"result": [""], "error": [one_line(error)]}
         return {"result": ["" if result is None else json.dumps(asdict(result))], "error": [""]}
 
 

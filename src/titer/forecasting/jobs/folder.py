@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from titer.errors import TiterError
+from titer.errors import TiterError, one_line
 from titer.files import atomic_path, remove_leftovers
 
 
@@ -66,9 +66,18 @@ class JobFolder:
             self._system.move(unfinished, self._full(name))
 
     def read_table(self, name: str) -> pa.Table:
-        """Read a Parquet file."""
-        with self._system.open_input_file(self._full(name)) as file:
-            return pq.read_table(file)
+        """Read a Parquet file.
+
+        Raises:
+            TiterError: The file cannot be read, or is damaged.
+        """
+        try:
+            with self._system.open_input_file(self._full(name)) as file:
+                return pq.read_table(file)
+        except (pa.ArrowException, OSError) as error:
+            raise TiterError(
+                f"{self}/{name} cannot be read: {one_line(error)}; begin again with --overwrite"
+            ) from error
 
     def read_text(self, name: str) -> str:
         """Read a text file."""
