@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import invoke, titer
-from titer.errors import TiterError
+from titer.errors import MissingPackageError, TiterError
 
 KNOWN = "Caldera | hold talks with | Drovia | 2023-06-28"
 
@@ -187,3 +187,12 @@ class TestOptionsOfQuestionFiles:
             titer("forecast", run, "--file", questions, "--column", "object=whom")
         with pytest.raises(TiterError, match="a question has no 'weight'"):
             titer("forecast", run, "--file", questions, "--column", "weight=subject")
+
+
+def test_ray_that_is_not_installed_is_reported_before_anything_is_written(
+    run: Path, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "titer.ray.engine", None)
+    with pytest.raises(MissingPackageError, match=r"titer\[ray\]"):
+        titer("forecast", run, "--file", questions, "--out", tmp_path / "answers", "--engine", "ray")
+    assert not (tmp_path / "answers").exists()

@@ -163,6 +163,7 @@ def test_more_workers_than_fit_are_refused_at_once(cluster: TwoNodes, words: lis
         assert message in done.stderr
     done = titer_process(*words, *options[:4], "--address", "127.0.0.1:1")
     assert "cannot use the Ray cluster '127.0.0.1:1'" in done.stderr
+    assert not (folder / "many").exists(), "nothing is written before the cluster is found"
 
 
 PREDICTOR = """

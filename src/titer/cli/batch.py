@@ -18,9 +18,11 @@ from titer.errors import TiterError
 if TYPE_CHECKING:
     from titer.data.readers.options import TableOptions
     from titer.forecasting.forecaster import Forecaster
+    from titer.forecasting.jobs.folder import JobFolder
     from titer.forecasting.jobs.inputs import QuestionInputs
     from titer.forecasting.jobs.job import Job, PartitionResult
     from titer.forecasting.jobs.tasks import Task
+    from titer.ray.engine import Cluster
     from titer.runs.run import Run
 
 
@@ -142,7 +144,6 @@ def _answer_into_file(
 
 
 def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
-    from titer.files import locked
     from titer.forecasting.jobs.begin import open_job
     from titer.forecasting.jobs.folder import JobFolder
     from titer.progress import track
@@ -152,8 +153,9 @@ def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
     options = batch.options
     assert options.out is not None
     folder = JobFolder(options.out)
-    with locked(folder.path / ".lock", folder.path) if folder.path is not None else _unlocked():
-        run = Run(batch.run)
+    run = Run(batch.run)
+    # A cluster that cannot be used is reported before the questions are divided, which may take long.
+    with _cluster(options) as cluster, _locked(folder):
         if task.needs_events and not (run.path / EVENTS).is_file():
             batch.load(task)
         job = open_job(
@@ -173,7 +175,7 @@ def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
             note(f"{folder}: {total - missing:,} of {counted(total, 'partition')} answered already")
         questions = unanswered = 0
         with _continued_later(job):
-            for result in track(_results(batch, job, run), "answering partitions", missing) if missing else ():
+            for result in track(_results(batch, job, run, cluster), "answering partitions", missing) if missing else ():
                 questions += result.num_questions
                 unanswered += result.num_unanswered
         job.finish()
@@ -181,27 +183,45 @@ def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
     _note_unanswered(unanswered, questions, 'see the column "error"')
 
 
-def _results(batch: QuestionBatch, job: "Job", run: "Run") -> "Iterator[PartitionResult]":
-    options = batch.options
+@contextmanager
+def _cluster(options: BatchOptions) -> "Generator[Cluster | None]":
+    """Yield the cluster that the job runs on, connected if it is a running one; None to use this process."""
     if options.engine is Engine.local:
-        from titer.forecasting.jobs.job import run_locally
-
-        return run_locally(job, batch.load(job.task))
+        yield None
+        return
     try:
-        from titer.ray.engine import Cluster, run_on_ray
+        from titer.ray.engine import Cluster, reached
     except ImportError as error:
         from titer.extras import missing
 
         raise missing("--engine ray", "ray") from error
-    note_state(batch.run)
     cluster = Cluster(options.address, options.workers, options.gpus_per_worker, options.threads or 1)
+    with reached(cluster):
+        yield cluster
+
+
+def _results(batch: QuestionBatch, job: "Job", run: "Run", cluster: "Cluster | None") -> "Iterator[PartitionResult]":
+    options = batch.options
+    if cluster is None:
+        from titer.forecasting.jobs.job import run_locally
+
+        return run_locally(job, batch.load(job.task))
+    from titer.ray.engine import run_on_ray
+
+    note_state(batch.run)
     return run_on_ray(job, run, job.settings["run"], options.device, options.store, cluster)
 
 
 @contextmanager
-def _unlocked() -> Generator[None]:
-    """Do without a lock: an object store has none."""
-    yield
+def _locked(folder: "JobFolder") -> Generator[None]:
+    """Keep other processes from writing a folder; an object store has no locks."""
+    from titer.files import locked
+
+    if folder.path is None:
+        yield
+        return
+    with locked(folder.path / ".lock", folder.path):
+        yield
 
 
 @contextmanager

@@ -130,6 +130,21 @@ def run_on_ray(
 
 
 @contextmanager
+def reached(cluster: Cluster) -> Generator[None]:
+    """Connect to a running cluster before a job is prepared; Ray on this machine is started when the job needs it.
+
+    Raises:
+        ConfigError: The cluster cannot be reached, or does not have enough CPUs or GPUs.
+    """
+    if cluster.address is None:
+        yield
+        return
+    with _connected(cluster):
+        _num_workers(cluster)
+        yield
+
+
+@contextmanager
 def _connected(cluster: Cluster) -> Generator[bool]:
     """Connect to the cluster, unless this process is connected already; yield whether it is on this machine only."""
     if ray.is_initialized():
