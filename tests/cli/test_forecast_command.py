@@ -196,3 +196,27 @@ def test_ray_that_is_not_installed_is_reported_before_anything_is_written(
     with pytest.raises(MissingPackageError, match=r"titer\[ray\]"):
         titer("forecast", run, "--file", questions, "--out", tmp_path / "answers", "--engine", "ray")
     assert not (tmp_path / "answers").exists()
+
+
+FOLDER = ["--file", "questions.csv", "--out", "answers/"]
+FILE = ["--file", "questions.csv", "--out", "answers.csv"]
+
+
+@pytest.mark.parametrize("command", ["forecast", "events"])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*FOLDER, "--address", "auto"], "--address needs --engine ray"),
+        ([*FOLDER, "--workers", "2"], "--workers needs --engine ray"),
+        ([*FOLDER, "--gpus-per-worker", "0.5"], "--gpus-per-worker needs --engine ray"),
+        (["--engine", "ray"], "--engine ray needs --file"),
+        ([*FILE, "--engine", "ray"], "--engine ray writes a folder"),
+        ([*FILE, "--format", "parquet"], "--format is for .* a folder"),
+        ([*FILE, "--partition-size", "8192"], "--partition-size is for .* a folder"),
+        ([*FILE[:2], "--format", "csv"], "--format is for .* a folder"),
+        (["--partition-size", "5"], "--partition-size is for .* a folder"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(run: Path, command: str, words: list[str], message: str):
+    with pytest.raises(TiterError, match=message):
+        titer(command, run, *words)

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from titer.cli.batch_options import BatchOptions, Engine
+from titer.cli.batch_options import BatchOptions, Engine, PartitionFormat
 from titer.cli.interruption import INTERRUPTED, note_state
 from titer.cli.screen import note, say
 from titer.counted import counted
@@ -39,21 +39,15 @@ class QuestionBatch:
         assert self.options.file is not None
         return self.options.file
 
-    @property
-    def has_folder(self) -> bool:
-        """Whether the answers are written into a folder."""
-        out = self.options.out
-        return out is not None and (out.endswith("/") or "://" in out or not Path(out).suffix or Path(out).is_dir())
-
     def answer(self, task: "Task") -> None:
         """Answer the questions."""
         from titer.forecasting.answer_files import check_can_write
         from titer.forecasting.jobs.inputs import QuestionInputs, QuestionLocation
 
-        if self.has_folder:
+        options = self.options
+        if options.has_folder:
             _answer_into_folder(self, task)
             return
-        options = self.options
         if options.engine is Engine.ray:
             raise TiterError("--engine ray writes a folder: pass --out FOLDER/")
         # Errors in the files are reported before the model is loaded.
@@ -146,6 +140,7 @@ def _answer_into_file(
 def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
     from titer.forecasting.jobs.begin import open_job
     from titer.forecasting.jobs.folder import JobFolder
+    from titer.forecasting.jobs.partitions import PARTITION_SIZE
     from titer.progress import track
     from titer.runs.run import Run
     from titer.training.layout import EVENTS
@@ -165,9 +160,9 @@ def _answer_into_folder(batch: QuestionBatch, task: "Task") -> None:
             batch.questions,
             options=options.table,
             store=options.store,
-            format=str(options.format),
+            format=str(options.format or PartitionFormat.parquet),
             raw_csv=options.raw_csv,
-            partition_size=options.partition_size,
+            partition_size=options.partition_size or PARTITION_SIZE,
             overwrite=options.overwrite,
         )
         missing, total = len(job.missing()), len(job.sizes)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,9 +25,12 @@ from titer.cli.options import (
     ThreadsOption,
     table_options,
 )
+from titer.errors import TiterError
 
 if TYPE_CHECKING:
     from titer.data.readers.options import TableOptions
+
+FOLDER = "pass --file QUESTIONS --out FOLDER/"
 
 
 class Engine(StrEnum):
@@ -77,9 +81,13 @@ GpusOption = Annotated[
     float, typer.Option("--gpus-per-worker", min=0.0, help="GPUs of each worker; 0.5 if two workers share one.")
 ]
 PartitionSizeOption = Annotated[
-    int, typer.Option("--partition-size", min=1, help="Questions for each file of a folder.")
+    int | None,
+    typer.Option("--partition-size", min=1, show_default="8192", help="Questions for each file of a folder."),
 ]
-FormatOption = Annotated[PartitionFormat, typer.Option("--format", help="Format of the files in a folder of answers.")]
+FormatOption = Annotated[
+    PartitionFormat | None,
+    typer.Option("--format", show_default="parquet", help="Format of the files in a folder of answers."),
+]
 
 
 @dataclass(frozen=True)
@@ -98,14 +106,36 @@ class BatchOptions:
     address: AddressOption = None
     workers: RayWorkersOption = None
     gpus_per_worker: GpusOption = 0.0
-    partition_size: PartitionSizeOption = 8192
-    format: FormatOption = PartitionFormat.parquet
+    partition_size: PartitionSizeOption = None
+    format: FormatOption = None
     overwrite: OverwriteOption = False
     raw_csv: RawCsvOption = False
     store: StoreOption = None
     device: DeviceOption = "auto"
     threads: ThreadsOption = None
     json: JsonOption = False
+
+    def __post_init__(self) -> None:
+        """Reject options that would have no effect.
+
+        Raises:
+            TiterError: An option needs another one that is not given.
+        """
+        if self.engine is Engine.local:
+            for_ray = {"--address": self.address, "--workers": self.workers, "--gpus-per-worker": self.gpus_per_worker}
+            if given := [name for name, value in for_ray.items() if value]:
+                raise TiterError(f"{given[0]} needs --engine ray")
+        elif self.file is None:
+            raise TiterError("--engine ray needs --file")
+        for_folder = {"--partition-size": self.partition_size, "--format": self.format}
+        if (given := [name for name, value in for_folder.items() if value]) and not (self.file and self.has_folder):
+            raise TiterError(f"{given[0]} is for files of questions that are answered into a folder: {FOLDER}")
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the answers are written into a folder."""
+        out = self.out
+        return out is not None and (out.endswith("/") or "://" in out or not Path(out).suffix or Path(out).is_dir())
 
     @property
     def table(self) -> "TableOptions":
