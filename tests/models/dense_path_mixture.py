@@ -11,7 +11,9 @@ from torch.nn import functional
 
 from titer.graph.count_features import features, features_at, features_of, no_features
 from titer.graph.history import History
+from titer.graph.pair_index import Series
 from titer.graph.queries import Queries
+from titer.graph.sorted_edges import LAST_STEP
 from titer.models.base import UNREACHED
 from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.fit import Fit
@@ -53,10 +55,22 @@ def dense_scores(model: PathMixture, queries: Queries, history: History) -> Tens
     return scores
 
 
+def counted_series(batch: QueryBatch, limit: int) -> Series:
+    """Return the series that are not over since the latest edges of their subject, up to a limit."""
+    history, found = batch.history, batch.pair_index.series_before(batch.subject, batch.elapsed)
+    since = []
+    for subject in batch.subject.tolist():
+        times = history.key[history.offsets[subject] : history.offsets[subject + 1]] & LAST_STEP
+        before = times[times < batch.elapsed].sort(descending=True).values[:limit]
+        since.append(int(before[-1]) if len(before) else 0)
+    counted = batch.pair_index.series.elapsed_of(found.event) >= torch.tensor(since)[found.row]
+    return Series(*(column[counted] for column in (found.row, found.relation, found.object, found.event)))
+
+
 def dense_log_weight(mixture: Mixture, batch: QueryBatch, trained: Tensor) -> Tensor:
     """Return log(e^π + e^φ Σ w) of every answer. (queries, entities)"""
     prior, frequency, activity, subject_activity = dense_prior(mixture, batch, trained)
-    series = batch.pair_index.series_before(batch.subject, batch.elapsed)
+    series = counted_series(batch, mixture.config.past_edges)
     counts = batch.pair_index.series.counts_at(series.event, batch.elapsed)
     weight = torch.zeros(len(series.row))
     if mixture.direct is not None:

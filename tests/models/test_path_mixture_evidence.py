@@ -41,18 +41,21 @@ def evidence_of_all_answers(model: PathMixture, graph: Graph, time: int, seed: i
     seed=st.integers(0, 9),
     members=st.integers(1, 2),
     without=st.sets(st.sampled_from(KINDS)),
+    past_edges=st.sampled_from([2, 1000]),
 )
-def test_shares_of_all_evidence_sum_to_one(graph: Graph, time: int, seed: int, members: int, without: set[str]):
-    model = mixture(graph, members=members, **dict.fromkeys(without, False))
+def test_shares_of_all_evidence_sum_to_one(
+    graph: Graph, time: int, seed: int, members: int, without: set[str], past_edges: int
+):
+    model = mixture(graph, members=members, past_edges=past_edges, **dict.fromkeys(without, False))
     for evidence in evidence_of_all_answers(model, graph, time, seed):
         assert sum(item.share for item in evidence) == pytest.approx(1, abs=1e-4)
         assert all(item.share > 0 for item in evidence)
 
 
 @pytest.mark.slow
-@given(graph=graphs(), time=st.integers(-2, LAST_TIME))
-def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: int):
-    model = mixture(graph, two_hops=False, same_relation=False, trust=False)
+@given(graph=graphs(), time=st.integers(-2, LAST_TIME), past_edges=st.sampled_from([2, 1000]))
+def test_the_weight_of_a_series_is_the_sum_over_its_facts(graph: Graph, time: int, past_edges: int):
+    model = mixture(graph, two_hops=False, same_relation=False, trust=False, past_edges=past_edges)
     only = model.mixtures[0]
     assert isinstance(only, Mixture)
     history = History(graph.facts, graph.vocabulary)

@@ -78,11 +78,13 @@ def assert_same(model: PathMixture, queries: Queries, answers: torch.Tensor, his
     smoothing=st.sampled_from([0.0, 0.3]),
     members=st.integers(1, 2),
     without=st.sets(st.sampled_from(KINDS)),
+    past_edges=st.sampled_from([1, 4, 1000]),
 )
 def test_loss_gradients_and_scores_are_those_of_the_dense_computation(
-    graph: Graph, smoothing: float, members: int, without: set[str]
+    graph: Graph, smoothing: float, members: int, without: set[str], past_edges: int
 ):
-    settings = {"label_smoothing": smoothing, "members": members, **dict.fromkeys(without, False)}
+    settings = {"label_smoothing": smoothing, "members": members, "past_edges": past_edges}
+    settings |= dict.fromkeys(without, False)
     model = random_model(graph.vocabulary, graph.facts, **settings)
     if len(graph.facts) == 0:
         return

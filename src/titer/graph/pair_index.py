@@ -139,10 +139,25 @@ class PairIndex:
         relation, object = (column.index_select(0, series) for column in (self.series_relation, self.series_object))
         return Series(row, relation.long(), object.long(), event)
 
+    def series_of(
+        self, subject: Tensor, row: Tensor, relation: Tensor, object: Tensor, elapsed: int | Tensor
+    ) -> Series:
+        """Return the series of some edges before a time, each once: edges (subject[row], relation, object)."""
+        kind = (subject.index_select(0, row) * self.num_entities + object) * self.num_relations + relation
+        key = torch.unique(row * len(self._kinds) + torch.searchsorted(self._kinds, kind))
+        row = key // len(self._kinds)
+        series = key - row * len(self._kinds)
+        event, _ = self.series.last(series, of_rows(elapsed, row))
+        relation, object = (column.index_select(0, series) for column in (self.series_relation, self.series_object))
+        return Series(row, relation.long(), object.long(), event)
+
     def facts_between(self, subject: Tensor, object: int, elapsed: int) -> tuple[Tensor, Tensor]:
         """Return the relations and the ages of all facts from one subject to an object before a time."""
         series = self.series_before(subject, elapsed)
-        event = series.event[series.object == object]
+        return self.facts_of(series.event[series.object == object], elapsed)
+
+    def facts_of(self, event: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
+        """Return the relations and the ages of all facts of some series up to an event of each."""
         group = self.series.key[event] >> TIME_BITS
         _, event = spread(torch.searchsorted(self.series.key, group << TIME_BITS), event + 1)
         return self.series_relation[self.series.key[event] >> TIME_BITS].long(), self.series.age_at(event, elapsed)

@@ -40,6 +40,9 @@ class PathMixtureConfig:
     """Whether the words in an entity's name contribute to its embedding. Of no use where names are numbers."""
 
     # The reach of paths.
+    past_edges: int = 8192
+    """Maximum number of the subject's latest edges whose facts count as paths of one hop, with all earlier facts of the
+    same subject, relation and object. Bounds the cost of subjects with very many facts."""
     first_edges: int = 32
     """Maximum number of the subject's latest edges that serve as a first hop."""
     second_edges: int = 32
@@ -74,6 +77,6 @@ class PathMixtureConfig:
     """Number of sampled candidates, besides reached and true answers, that all queries of a batch share."""
 
     def __post_init__(self) -> None:
-        check_at_least_one(self, "members", "first_edges", "second_edges", "same_edges", "state_edges")
+        check_at_least_one(self, "members", "past_edges", "first_edges", "second_edges", "same_edges", "state_edges")
         check_at_least_one(self, "dim", "relation_dim", "hidden_dim", "rank", "sampled_entities")
         check_partial(self, "dropout", "entity_dropout", "label_smoothing")

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from titer.graph.count_features import features, no_features
 from titer.graph.decayed_counts import HORIZONS, decay
+from titer.graph.latest_series import latest_series
 from titer.graph.pair_index import of_rows
 from titer.graph.ragged import spread
 from titer.graph.sorted_edges import LAST_STEP
@@ -44,12 +45,12 @@ class PastFacts:
     series_end: Annotated[Tensor, Unplanned()]  # (query series,) the position in ``ends``
 
     @classmethod
-    def of(cls, batch: QueryBatch) -> "PastFacts":
-        """Look up the past facts, once for each distinct subject."""
+    def of(cls, batch: QueryBatch, limit: int) -> "PastFacts":
+        """Look up the series with a fact among the latest edges of each subject, once for each distinct subject."""
         index, subjects = batch.pair_index, batch.subjects
         subject, group = batch.untagged(subjects.values)
         elapsed = batch.elapsed_of(group)
-        series = index.series_before(subject, elapsed)
+        series = latest_series(batch.history, subject, elapsed, limit)
         device, num_subjects, elapsed = series.row.device, len(subject), of_rows(elapsed, series.row)
         counts = index.series.counts_at(series.event, elapsed)
         age = index.series.age_at(series.event, elapsed)
@@ -105,7 +106,7 @@ class PastFacts:
 
 
 class Direct(nn.Module):
-    r"""Paths of one hop: all past facts (s, r', o, t') between the subject and the answer, of any age.
+    r"""Paths of one hop: all past facts (s, r', o, t') of the series that ``PastFacts`` has, of any age.
 
     .. math::
         w = e^{W_{r r'} + [r' = r]\,\sigma} \sum_h e^{a_{rh} + b_{r'h} + [r' = r]\,c_h} \, e^{-(\Delta t - 1)/\tau_h}

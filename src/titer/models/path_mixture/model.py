@@ -11,6 +11,7 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
+from titer.graph.latest_series import latest_series
 from titer.graph.queries import Queries
 from titer.models.base import UNREACHED, StepResult
 from titer.models.common.other_answers import OtherAnswers
@@ -299,7 +300,8 @@ class PathMixture(TracksTrainedEntities):
         """Return the past facts between subject and answer as paths; none if that kind is switched off."""
         if mixture.direct is None:
             return []
-        relation, age = batch.pair_index.facts_between(batch.subject, answer, batch.elapsed)
+        series = latest_series(batch.history, batch.subject, batch.elapsed, mixture.config.past_edges)
+        relation, age = batch.pair_index.facts_of(series.event[series.object == answer], batch.elapsed)
         return [mixture.direct.paths(batch.relation, relation, age, answer)]
 
 

@@ -39,7 +39,7 @@ class ReachPlan:
     @classmethod
     def of(cls, batch: QueryBatch, config: PathMixtureConfig, more: list[Ends]) -> "ReachPlan":
         """Look up all paths; ``more`` are pairs of query and answer to list besides those that paths reach."""
-        facts = PastFacts.of(batch)
+        facts = PastFacts.of(batch, config.past_edges)
         first = two_hops = two_hops_same = three_hops_same = None
         if config.two_hops or config.same_relation:
             first = FirstHops.of(batch, config.first_edges)
