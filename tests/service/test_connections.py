@@ -6,6 +6,7 @@ import resource
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -138,7 +139,9 @@ def test_a_refused_request_does_not_delay_others(service: Service):
                 await asyncio.sleep(0.01)
         return [task.result().status_code for task in sent], slowest
 
-    statuses, slowest = asyncio.run(ask())
+    # In a thread of its own: a browser that this process opened earlier keeps a loop running in the main one.
+    with ThreadPoolExecutor(1) as thread:
+        statuses, slowest = thread.submit(lambda: asyncio.run(ask())).result()
     assert statuses == [422, 200, 422]
     assert slowest < 2  # 3 seconds for one such body before; far below on an idle machine
 
