@@ -8,7 +8,7 @@ def tgb_table(measured: Measurements) -> list[str]:
     """Return one row for each dataset and model. Times of whole splits are extrapolated from the measured queries."""
     rows = sorted(measured.tgb, key=lambda row: (row["facts"], row["model"]))
     header = ["dataset", "facts", "entities", "model", "fitting", "training, queries/s", "one epoch"]
-    header += ["test, queries/s", "whole test split", "GPU memory", "hardware"]
+    header += ["test, queries/s", "whole test split", "memory", "hardware"]
     return table(header, [_cells(row) for row in rows])
 
 
@@ -16,7 +16,7 @@ def _cells(row: Row) -> list[str]:
     training, test = row["training"], row["evaluation"]
     speed = training["queries"] / training["seconds"] if "queries" in training else None
     test_speed = test["queries"] / test["seconds"]
-    memory = row["memory"].get("gpu_gigabytes")
+    memory = row["memory"].get("gpu_gigabytes") or row["memory"]["resident_gigabytes"]
     return [
         row["dataset"] + (" with static facts" if row["static"] else ""),
         f"{row['facts']:,}",
@@ -27,7 +27,7 @@ def _cells(row: Row) -> list[str]:
         _duration(training["whole_epoch"] / speed) if speed else NOTHING,
         f"{test_speed:,.0f}",
         _duration(test["whole_split"] / test_speed),
-        f"{memory:.1f} GB" if memory else NOTHING,
+        f"{memory:.1f} GB",
         row["hardware"],
     ]
 
