@@ -139,6 +139,16 @@ def test_a_known_checksum_is_checked(tmp_path: Path, files: Path, mirror: str):
     assert downloaded_tgb(BENCHMARK) is not None
 
 
+def test_an_archive_with_damaged_content_is_rejected(tmp_path: Path, files: Path, mirror: str):
+    archive = pack(files, archive_of(tmp_path))
+    content = bytearray(archive.read_bytes())
+    first = 30 + int.from_bytes(content[26:28], "little")  # behind the header and the name of the first file
+    content[first : first + 50] = b"\xff" * 50
+    archive.write_bytes(content)
+    with pytest.raises(DataError, match="not a readable archive"):
+        download_tgb(BENCHMARK, mirror=mirror)
+
+
 def test_a_cut_off_archive_is_rejected_and_not_kept(tmp_path: Path, files: Path, mirror: str):
     archive = pack(files, archive_of(tmp_path))
     archive.write_bytes(archive.read_bytes()[:-100])

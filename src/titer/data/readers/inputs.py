@@ -3,15 +3,14 @@
 import shutil
 import sys
 import zipfile
-import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import has_magic
-from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from titer.data.archives import UNREADABLE
 from titer.data.readers.remote import download, file_name, is_web_address
 from titer.data.readers.sources import ARROW, EXCEL, JSON, TEXT, plain_suffix
 from titer.errors import DataError
@@ -97,7 +96,7 @@ def _unpack(found: list[InputFile], desk: Path) -> Iterator[InputFile]:
             continue
         try:
             yield from _members(file, desk)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, LZMAError) as error:
+        except UNREADABLE as error:
             raise DataError(f"{file.name}: cannot be read as a .zip archive: {error}") from error
 
 

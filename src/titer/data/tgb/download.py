@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from titer.data.archives import UNREADABLE
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import is_stored_dataset, open_dataset, save_dataset
 from titer.data.download import cache_folder, fetch_file
@@ -145,7 +146,7 @@ def _extract(archive: Path, places: dict[str, Path]) -> None:
                 # Reading stops at the size that was checked, and checks the CRC-32 at the end.
                 with content.open(members[name]) as source, path.open("wb") as file:
                     shutil.copyfileobj(source, file, 1 << 20)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise DataError(f"{archive} is not a readable archive: {error}") from error
 
 
