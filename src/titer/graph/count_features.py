@@ -1,5 +1,7 @@
 """Decayed counts as inputs of a neural network."""
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -21,10 +23,13 @@ def features(counts: Tensor, number: Tensor, age: Tensor) -> Tensor:
     return torch.cat(columns, dim=1) / 3  # mostly between -1.5 and 3, a range that suits the inputs of a network
 
 
+@cache
 def no_features(device: torch.device) -> Tensor:
-    """Return the features of a group without events. (NUM_FEATURES,)"""
-    zero = torch.zeros(1, device=device)
-    return features(torch.zeros(1, len(HORIZONS), device=device), zero, zero + NEVER)[0]
+    """Return the features of a group without events; computed once for each device. (NUM_FEATURES,)"""
+    # A tensor of inference mode could not be used in training.
+    with torch.inference_mode(False), torch.no_grad():
+        zero = torch.zeros(1, device=device)
+        return features(torch.zeros(1, len(HORIZONS), device=device), zero, zero + NEVER)[0]
 
 
 def features_at(counts: DecayedCounts, event: Tensor, elapsed: int | Tensor) -> Tensor:
