@@ -20,7 +20,8 @@ from titer.graph.queries import Queries
 from titer.models.base import UNREACHED
 from titer.models.common import row_pieces
 from titer.models.common.plan import lean, pad, sizes_of, tensors
-from titer.models.path_mixture import prior, scores, trust
+from titer.models.path_mixture import model as model_module
+from titer.models.path_mixture import prior, scores, trust_network
 from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
@@ -198,7 +199,27 @@ def test_scores_do_not_depend_on_the_size_of_pieces(graph: Graph, members: int, 
     queries = Queries(entities, torch.zeros_like(entities), LAST_TIME - entities % times)
     with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
         patch.setattr(row_pieces, "PIECE", 2 * larger.num_entities)
-        patch.setattr(trust, "CHUNK", 3)
+        patch.setattr(trust_network, "CHUNK", 3)
+        found = model.score(queries, history)
+        torch.testing.assert_close(found, dense_scores(model, queries, history), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+@given(graph=graphs(), members=st.integers(1, 2), without=st.sets(st.sampled_from(KINDS)), times=st.integers(2, 4))
+def test_scores_of_several_times_that_are_computed_together_are_the_dense_ones(
+    graph: Graph, members: int, without: set[str], times: int
+):
+    settings = {"members": members, **dict.fromkeys(without, False)}
+    model = random_model(graph.vocabulary, graph.facts, **settings).eval()
+    larger = Vocabulary([*graph.vocabulary.entities, "Added later"], graph.vocabulary.relations)
+    later = Facts.from_rows([(0, 0, graph.vocabulary.num_entities, LAST_TIME - 1)])
+    history = History(Facts.concatenate(graph.facts, later), larger)
+    entities = torch.arange(larger.num_entities).repeat(2)
+    relation = torch.arange(len(entities)) % graph.vocabulary.num_directed_relations
+    queries = Queries(entities, relation, LAST_TIME - torch.arange(len(entities)) % times)
+    with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
+        # By default this is for a GPU, but it can be computed anywhere.
+        patch.setattr(model_module, "can_be_joined", lambda batch, sizes: batch.groups is not None)
         found = model.score(queries, history)
         torch.testing.assert_close(found, dense_scores(model, queries, history), rtol=1e-4, atol=1e-4)
 

@@ -29,20 +29,6 @@ def _forward_kernel(table, index, weight, start, length, out, DIM: tl.constexpr,
 
 
 @triton.jit
-def _segment_kernel(values, start, length, out, DIM: tl.constexpr, BLOCK: tl.constexpr, N: tl.constexpr):
-    segment = tl.program_id(0).to(tl.int64)
-    dim = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = dim < DIM
-    first, size = tl.load(start + segment).to(tl.int64), tl.load(length + segment)
-    total = tl.zeros((BLOCK,), dtype=tl.float32)
-    for done in range(0, size, N):
-        row = done + tl.arange(0, N)
-        mask = (row < size)[:, None] & inside[None, :]
-        total += tl.sum(tl.load(values + (first + row[:, None]) * DIM + dim[None, :], mask=mask, other=0.0), axis=0)
-    tl.store(out + segment * DIM + dim, total, mask=inside)
-
-
-@triton.jit
 def _backward_kernel(
     gradient, index, weight, start, length, out, DIM: tl.constexpr, BLOCK: tl.constexpr, N: tl.constexpr
 ):
@@ -73,16 +59,6 @@ def backward(gradient: Tensor, num_rows: int, index: Tensor, weight: Tensor, sta
     """Return the gradient of the table. (num_rows, dim)"""
     out = torch.zeros(num_rows, gradient.shape[1], device=gradient.device)
     _launch(_backward_kernel, gradient, index, weight, start, length, out)
-    return out
-
-
-def segment_sums(values: Tensor, start: Tensor, length: Tensor) -> Tensor:
-    """Return the sums of rows that follow each other; a segment begins at ``start``. (segments, dim)"""
-    values, dim = values.contiguous(), values.shape[1]
-    out = torch.empty(len(length), dim, device=values.device)
-    if len(length) and dim:
-        block = min(triton.next_power_of_2(dim), 32)
-        _segment_kernel[(len(length), triton.cdiv(dim, block))](values, start, length, out, dim, block, 32, num_warps=4)
     return out
 
 

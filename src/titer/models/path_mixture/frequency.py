@@ -7,6 +7,7 @@ from titer.graph.count_features import NUM_FEATURES, features_at
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.entity_states import EntityStates
+from titer.models.path_mixture.pair_dots import pair_dots
 from titer.models.path_mixture.prior_plans import FrequencyPlan
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
@@ -40,24 +41,42 @@ class Frequency(nn.Module):
             hidden: Added to the weights: 0, or -inf for rows that are no entities. Shape ``(known + 1,)``.
         """
         relation = plan.relation
-        frequency = self.never(relation) + self.activity_of(relation) @ self.activity(activity).T
+        frequency = self.usual(relation, self.activity(activity))
         if hidden is not None:
             frequency = frequency + hidden
         instead = self.instead(relation, activity, plan.row, plan.column, plan.features)
         index = plan.row.long() * len(activity) + plan.column
         return frequency.view(-1).index_add(0, index, instead).view(frequency.shape)
 
-    def of_pairs(self, batch: QueryBatch, relation: Tensor, answer: Tensor, entities: EntityStates) -> Tensor:
-        """Return the weights of some answers to their relations. (pairs,)"""
-        row = entities.row(batch, answer)
-        activity = self.activity(entities.activity).index_select(0, row)
-        found = self.never(relation)[:, 0] + (self.activity_of(relation) * activity).sum(dim=1)
-        event, occurred = batch.pair_index.last_answers(relation, answer, batch.elapsed)
+    def usual(self, relation: Tensor, activity: Tensor) -> Tensor:
+        """Return the weights of answers that have never occurred with some relations, by the vectors of their activity.
+
+        Shape (relations, answers), from (relations,) and (answers, relation_dim).
+        """
+        return self.never(relation) + self.activity_of(relation) @ activity.T
+
+    def of_pairs(
+        self, batch: QueryBatch, relation: Tensor, row: Tensor, answer: Tensor, entities: EntityStates
+    ) -> Tensor:
+        """Return the weights of some answers to some relations.
+
+        Args:
+            batch: The queries.
+            relation: Some relations. Shape ``(relations,)``.
+            row: The relation of each answer, as a position, ascending. Shape ``(pairs,)``.
+            answer: The answers. Shape ``(pairs,)``.
+            entities: The states of entities, which the answers are among.
+
+        Returns:
+            Shape ``(pairs,)``.
+        """
+        column, activity = entities.row(batch, answer), self.activity(entities.activity)
+        found = pair_dots(self.never(relation)[:, 0], self.activity_of(relation), row, activity, column)
+        event, occurred = batch.pair_index.last_answers(relation.index_select(0, row), answer, batch.elapsed)
         pair = occurred.nonzero()[:, 0]
-        relation, row, event = (column.index_select(0, pair) for column in (relation, row, event))
-        place, index = torch.arange(len(pair), device=pair.device), batch.pair_index.answers
-        as_answer = features_at(index, event, batch.elapsed)
-        return found.index_add(0, pair, self.instead(relation, entities.activity, place, row, as_answer))
+        row, column, event = (each.index_select(0, pair) for each in (row, column, event))
+        as_answer = features_at(batch.pair_index.answers, event, batch.elapsed)
+        return found.index_add(0, pair, self.instead(relation, entities.activity, row, column, as_answer))
 
     def instead(self, relation: Tensor, activity: Tensor, row: Tensor, answer: Tensor, as_answer: Tensor) -> Tensor:
         """Return by how much the weights of answers that have occurred differ from the constant of their relation.

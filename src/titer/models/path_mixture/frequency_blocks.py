@@ -37,7 +37,7 @@ class FrequencyBlocks:
     def block(self, start: int, end: int) -> Tensor:
         """Return the term of some rows of entities. (relations, end - start)"""
         module, relation = self._module, self._relation
-        block = module.never(relation) + module.activity_of(relation) @ module.activity(self._activity[start:end]).T
+        block = module.usual(relation, module.activity(self._activity[start:end]))
         bounds = torch.tensor([start, end], device=self._column.device)
         first, last = torch.searchsorted(self._column, bounds).tolist()
         index = self._row[first:last] * (end - start) + self._column[first:last] - start

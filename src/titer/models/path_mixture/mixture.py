@@ -16,6 +16,7 @@ from titer.models.path_mixture.direct import Direct
 from titer.models.path_mixture.entity_states import EntityStates
 from titer.models.path_mixture.loss import prior_matrix
 from titer.models.path_mixture.names import Names
+from titer.models.path_mixture.pair_dots import pair_dots
 from titer.models.path_mixture.path_plans import positions
 from titer.models.path_mixture.paths import (
     MAX_LOG_WEIGHT,
@@ -209,7 +210,7 @@ class Mixture(nn.Module):
         return self._weights(self.prior.of_batch(batch, plan.query, trained), plan.reach, plan.column)
 
     def _weights(self, parts: PriorParts, plan: ReachPlan, column: Tensor) -> Weights:
-        found, width = self._reach(parts.plan, plan), parts.entities.num_known + 1
+        found, width = self.reach(parts.plan, plan), parts.entities.num_known + 1
         at = plan.row.long() * width + column
         if isinstance(parts.frequency, Tensor):
             matrix, prior = prior_matrix(parts.frequency, parts.relation, parts.query, parts.entities.as_answer, at)
@@ -217,7 +218,7 @@ class Mixture(nn.Module):
             frequency = parts.frequency.view(-1).index_select(0, of_relation)
         else:
             matrix, (prior, frequency) = None, parts.at(plan.row, column)
-        along = self._along(parts, found, column, prior, frequency)
+        along = self.along(parts, found, column, prior, frequency)
         return Weights(parts, matrix, prior, plan.row, column, at, found.total, along, found.longer)
 
     def sampled(
@@ -236,8 +237,9 @@ class Mixture(nn.Module):
         listed = self.listed(batch, trained, [Ends(queries, answers), Ends(*others)], sample.entity)
         reached, parts, entities = listed.plan, listed.parts, listed.parts.entities
         relations, size = batch.relations.values, len(sample.entity)
+        row = torch.arange(len(relations), device=relations.device).repeat_interleave(size)
         each = sample.entity.repeat(len(relations))
-        of_sample = self.prior.frequency.of_pairs(batch, relations.repeat_interleave(size), each, entities)
+        of_sample = self.prior.frequency.of_pairs(batch, relations, row, each, entities)
         of_sample = of_sample.view(len(relations), size).index_select(0, parts.plan.place)
         of_sample = of_sample + parts.query @ entities.as_answer.index_select(0, entities.row(batch, sample.entity)).T
         activity = self.prior.frequency.activity(entities.activity[-1:])
@@ -274,15 +276,14 @@ class Mixture(nn.Module):
         entity = positions(seen)
         known = index.rank.index_select(0, entity) < index.num_known(batch.elapsed)
         parts = self.prior.of_some(batch, trained, entity[known])
-        relation = batch.relation.index_select(0, reached.row)
-        frequency = self.prior.frequency.of_pairs(batch, relation, reached.answer, parts.entities)
+        frequency = self.prior.frequency.of_pairs(batch, batch.relation, reached.row, reached.answer, parts.entities)
         column = parts.entities.row(batch, reached.answer)
-        answer = parts.entities.as_answer.index_select(0, column)
-        prior = frequency + (parts.query.index_select(0, reached.row) * answer).sum(dim=1)
-        along = self._along(parts, self._reach(parts.plan, reached), column, prior, frequency)
+        nothing = parts.query.new_zeros(len(batch))
+        prior = frequency + pair_dots(nothing, parts.query, reached.row, parts.entities.as_answer, column)
+        along = self.along(parts, self.reach(parts.plan, reached), column, prior, frequency)
         return Listed(reached, parts, torch.logaddexp(prior, along))
 
-    def _reach(self, query: QueryPlan, plan: ReachPlan) -> Reach:
+    def reach(self, query: QueryPlan, plan: ReachPlan) -> Reach:
         """Return the weights of all paths, summed by reached answer."""
         num_reached, facts = len(plan.row), plan.facts
         weight = torch.zeros(len(facts.query_series), device=plan.row.device)
@@ -308,7 +309,7 @@ class Mixture(nn.Module):
                 kinds.append(total_weight(longer.three_hops_same, plan.three_hops_same_slots, num_reached))
         return Reach(plan, longer, weight, kinds, torch.stack(kinds).sum(dim=0))
 
-    def _along(self, parts: PriorParts, found: Reach, column: Tensor, prior: Tensor, frequency: Tensor) -> Tensor:
+    def along(self, parts: PriorParts, found: Reach, column: Tensor, prior: Tensor, frequency: Tensor) -> Tensor:
         """Return the logarithm of the weight along paths to each reached answer; -inf without paths. (reached,)"""
         log_total = torch.log(found.total + TINY)
         if self.trust is not None:

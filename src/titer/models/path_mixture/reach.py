@@ -21,7 +21,6 @@ class ReachPlan:
     """
 
     row: Annotated[Tensor, Column("reached", of="queries")]  # (reached,) the query of each reached answer, ascending
-    length: Annotated[Tensor, Column("queries")]  # (queries,) number of reached answers of each query
     facts: PastFacts
     series_slots: Annotated[Tensor, Column("query_series", slot_of="reached")]  # (query series,)
     pair_at: Annotated[Tensor, Column("query_pairs", of="reached")]  # (query pairs,) the reached answer, from 0
@@ -57,7 +56,6 @@ class ReachPlan:
         series_slots = pair_slots.index_select(0, facts.series_end)
         return cls(
             row=reached.row,
-            length=reached.length,
             facts=facts,
             series_slots=series_slots,
             pair_at=pair_slots - 1,

@@ -30,7 +30,6 @@ class Reached:
     Attributes:
         row: The query of each pair, ascending. Shape (pairs,).
         answer: The answer of each pair. Shape (pairs,).
-        length: Number of pairs of each query. Shape (queries,).
         slots: The pair of each path, counted from 1, for every kind in the order given; 0 for what is no answer. Shape
             (rows,) or, for groups, (rows, size).
     """
@@ -52,7 +51,6 @@ class Reached:
         for key in keys:
             found.view(-1).index_fill_(0, key.view(-1), True)
         found[:, self._none] = False
-        self.length = found.sum(dim=1)
         key = found.view(-1).nonzero()[:, 0]
         # Short integers: this table is read at random.
         slot = torch.empty(num_queries, self._width, dtype=torch.int32, device=device)
