@@ -20,6 +20,7 @@ from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import Edge, Evidence
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.grouping import grouped, split_scoring, split_training
+from titer.models.path_mixture.joined import JoinedPlan, can_be_joined, joined_weights
 from titer.models.path_mixture.loss import cross_entropy
 from titer.models.path_mixture.mixture import Mixture, ScoringPlan, Weights
 from titer.models.path_mixture.paths import Paths
@@ -178,9 +179,11 @@ class PathMixture(TracksTrainedEntities):
     @property
     def _first(self) -> Mixture:
         """The first member; plans do not depend on weights, so those of the first serve all members."""
-        first = self.mixtures[0]
-        assert isinstance(first, Mixture)
-        return first
+        return self._members[0]
+
+    @property
+    def _members(self) -> list[Mixture]:
+        return [mixture for mixture in self.mixtures if isinstance(mixture, Mixture)]
 
     def _sampled_losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
         """Return an estimate of ``_losses`` from a sample of the candidates."""
@@ -213,6 +216,13 @@ class PathMixture(TracksTrainedEntities):
             return [Group(rows, batch, self._weights(batch), place) for rows, batch, place in distinct]
         subject, relation = (torch.cat([getattr(each, name) for each in batches]) for name in ("subject", "relation"))
         together = grouped(subject, relation, [len(each) for each in batches], [each.time for each in batches], history)
+        if can_be_joined(together, [len(each) for each in batches]):
+            plan = JoinedPlan.of(self._first, together, self.trained)
+            members = zip(*(joined_weights(member, plan) for member in self._members), strict=True)
+            return [
+                Group(rows, batch, list(weights), place)
+                for (rows, batch, place), weights in zip(distinct, members, strict=True)
+            ]
         plans = split_scoring(self._first.plan_scores(together), together)
         return [
             Group(rows, batch, self._weights_from(batch, plan), place)
@@ -255,8 +265,7 @@ class PathMixture(TracksTrainedEntities):
         return self._weights_from(batch, self._first.plan_scores(batch))
 
     def _weights_from(self, batch: QueryBatch, plan: ScoringPlan) -> list[Weights]:
-        members = [mixture for mixture in self.mixtures if isinstance(mixture, Mixture)]
-        return [mixture.of_batch(batch, plan, self.trained) for mixture in members]
+        return [mixture.of_batch(batch, plan, self.trained) for mixture in self._members]
 
     def _weights_of_one(self, batch: QueryBatch) -> list[Weights]:
         """Return the weights for a single query; cached, because its answers are often explained one after another."""
