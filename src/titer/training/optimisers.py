@@ -31,7 +31,7 @@ class EagerAdam(_EagerOptimiser, torch.optim.Adam):
     """
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update all parameters that have a gradient."""
         assert closure is None
         for group in self.param_groups:
@@ -41,13 +41,13 @@ class EagerAdam(_EagerOptimiser, torch.optim.Adam):
             weights, steps = lists[0], lists[-1]
             if not weights:
                 continue
-            torch._foreach_add_(steps, 1)
+            torch._foreach_add_(steps, 1)  # type: ignore
             size = piece_size(weights)
             pieces = [[part for each in column for part in _pieces(each, size)] for column in lists[:4]]
             counts = [len(_pieces(each, size)) for each in weights]
             repeated = [step for step, count in zip(steps, counts, strict=True) for _ in range(count)]
             beta1, beta2 = group["betas"]
-            torch._fused_adam_(
+            torch._fused_adam_(  # type: ignore
                 *pieces, [], repeated, lr=group["lr"], beta1=beta1, beta2=beta2, weight_decay=group["weight_decay"],
                 eps=group["eps"], amsgrad=False, maximize=False,
             )  # fmt: skip

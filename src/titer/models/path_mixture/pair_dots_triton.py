@@ -11,7 +11,7 @@ PAIRS = 32
 """Pairs in a block."""
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_pairs"])
 def _forward_kernel(
     base, x, row, y, column, out, num_pairs, DIM: tl.constexpr, BLOCK: tl.constexpr, PAIRS: tl.constexpr
 ):
@@ -26,7 +26,7 @@ def _forward_kernel(
     tl.store(out + at, total, mask=exists)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_pairs"])
 def _backward_kernel(
     x, row, y, column, gradient, to_base, to_x, to_y, num_pairs,
     DIM: tl.constexpr, BLOCK: tl.constexpr, PAIRS: tl.constexpr,

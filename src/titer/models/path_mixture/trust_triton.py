@@ -61,7 +61,7 @@ def _first_layer(
     return at, exists, inputs, weights, query, fact, same, layer
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])
 def _forward_kernel(
     row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate, out,
     INPUTS: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr, ROWS: tl.constexpr, INPUT_BLOCK: tl.constexpr,
@@ -82,7 +82,7 @@ def _forward_kernel(
         tl.store(out + at, tl.sum(hidden * last[None, :], axis=1), mask=exists)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])
 def _backward_kernel(
     row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate,
     gradient, to_query, to_facts, to_same, to_pair, to_weight,
@@ -125,7 +125,7 @@ def _backward_kernel(
     tl.atomic_add(to_weight + spot, sum_weight, mask=given[:, None] & used[None, :], sem="relaxed")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])
 def _weight_kernel(
     row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate,
     gradient, to_second, to_bias, to_third,
