@@ -40,7 +40,7 @@ from rendering.paper import (
 from rendering.ray import ray_table
 from rendering.scale import memory_table, scale_table
 from rendering.tgb import tgb_table
-from rendering.walk import order_table, walk_table
+from rendering.walk import epochs_table, order_table, seeds_of_the_text, walk_table
 from titer.evaluation.comparison import cell
 from titer.evaluation.published import DATASETS, METRICS, published
 
@@ -192,6 +192,8 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "datasets": statistics_table,
     "robustness": robustness_table,
     "walk": walk_table,
+    "seeds of the text": seeds_of_the_text,
+    "epochs of released": epochs_table,
     "order of facts": order_table,
     # All results.
     "all models": model_table,
