@@ -93,8 +93,13 @@ def commands(measured: Measurements) -> list[str]:
 
 
 def _commit(row: Row) -> str:
-    """Return the commit of a result, with a plus sign if the sources had changes; a dash for a file without one."""
-    return f"`{row['commit'][:9]}{'+' if row.get('modified') else ''}`" if "commit" in row else NOTHING
+    """Return the commit of a result, with a plus sign if the sources had changes.
+
+    For a file that is older than this field it is the commit that added the result.
+    """
+    if "commit" not in row:
+        return f"in `{row['recorded_in'][:9]}`"
+    return f"`{row['commit'][:9]}{'+' if row.get('modified') else ''}`"
 
 
 def _found(measured: Measurements) -> dict[str, list[list[Row]]]:

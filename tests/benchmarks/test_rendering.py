@@ -1,5 +1,6 @@
 """Documents show results of files only, ours beside the published ones."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -350,11 +351,28 @@ class TestResults:
 
     def test_every_result_has_its_command_its_commit_and_its_cost(self):
         made = {"gpu_gigabytes": 4.52, "commit": "0123456789abcdef", "modified": True}
-        rows = {"renet/wiki": [result("renet/wiki", 0.5, **made)], "titer/wiki": [result("titer/wiki", 0.6)]}
+        older = result("titer/wiki", 0.6, recorded_in="fedcba9876543210")
+        rows = {"renet/wiki": [result("renet/wiki", 0.5, **made)], "titer/wiki": [older]}
         found = commands(Measurements(rows))
         took = ["50.00", "a computer", "7", "4.5 GB", "`012345678+`", "`titer reproduce renet/wiki`"]
         assert cells(found, "renet/wiki, seed 0") == took
-        assert cells(found, "titer/wiki, seed 0")[3:5] == ["–", "–"]
+        assert cells(found, "titer/wiki, seed 0")[3:5] == ["–", "in `fedcba987`"]
+
+    @pytest.mark.parametrize("folder", ["results", "trials", "other_questions", "small_world"])
+    def test_every_result_file_says_where_it_comes_from(self, folder: str):
+        paths = sorted((BENCHMARKS / folder).glob("*.json"))
+        assert paths
+        for path in paths:
+            row = json.loads(path.read_text(encoding="utf-8"))
+            commit = row.get("commit") or row["recorded_in"]
+            assert re.fullmatch(r"[0-9a-f]{8,40}", commit), path.name
+            assert re.fullmatch(r"[0-9a-f]{64}", row["dataset"]["checksum"]), path.name
+            assert row["config"]["training"]["seed"] == row["seed"], path.name
+            assert set(row["config"]) == {"model", "training"}, path.name
+            assert row["command"].startswith(("titer ", "python ")), path.name
+            assert row["hardware"], path.name
+            assert {"titer", "python", "torch"} <= set(row["versions"]), path.name
+            assert {"training", "testing"} <= set(row["seconds"]), path.name
 
     def test_a_group_of_queries_has_its_own_table(self):
         measured = results(titer__yago=[0.2])
