@@ -308,14 +308,18 @@ class TestPaper:
         assert case_table(Measurements({})) == []
 
     def test_results_under_the_published_convention_are_beside_the_common_ones(self):
-        protocol = {"filter": "static", "ties": "realistic", "unreachable": "tied", "past": "frozen-at-train"}
-        row = result("cygnet/wiki-frozen", 0.2, published_convention={"protocol": protocol, "metrics": {"mrr": 0.3}})
-        found = published_convention_table(Measurements({"cygnet/wiki-frozen": [row], "cygnet/wiki": [result("", 1)]}))
+        row = result("cygnet/wiki-frozen", 0.2, published_convention={"metrics": {"mrr": 0.3}})
+        older = {name: [result(name, 0.1)] for name in ("cygnet/wiki", "xerte/wiki", "tango_tucker/wiki", "titer/wiki")}
+        older["titer/wiki"][0]["conventions"]["paper"] = {"mrr": 0.4}
+        found = published_convention_table(Measurements({"cygnet/wiki-frozen": [row], **older}))
         words = "static filter, realistic ties, unreachable tied, frozen-at-train history"
         assert cells(found, "`cygnet`, copying from the training split only", "WIKI") == [
             *(words, "30.00", "20.00", "20.00", "33.89", "1")
         ]
-        assert len(found) == 3
+        # Their conventions are among those that every result has.
+        assert cells(found, "`tango_tucker`", "WIKI")[1:] == ["10.00", "10.00", "10.00", "50.43", "1"]
+        assert cells(found, "`titer`, recipe `tuned`", "WIKI")[1:4] == ["40.00", "40.00", "10.00"]
+        assert len(found) == 5
 
 
 class TestRecipes:
