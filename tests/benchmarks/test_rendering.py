@@ -12,7 +12,7 @@ import recipes
 import render
 from rendering.blocks import BLOCKS, NONE, with_blocks, without_blocks
 from rendering.case_study import case_table
-from rendering.comparison import best, second_icews14_table
+from rendering.comparison import best, later_systems_table, second_icews14_table, tried_table
 from rendering.conventions import other_questions_table, published_convention_table
 from rendering.files import BENCHMARKS, Measurements, Row
 from rendering.models import commands, model_table, notes
@@ -402,6 +402,21 @@ class TestResults:
         found = second_icews14_table(Measurements(ours.rows, notes=measured.notes))
         assert [line.split(" | ")[0] for line in found[2:5]] == ["| `recurrency`", "| `titer`", "| CID-TKG"]
         assert cells(found, "`titer`")[0] == "40.00"
+
+    def test_later_systems_are_beside_their_published_figures(self, measured: Measurements):
+        ours = results(tirgn__icews18=[0.3]).rows
+        found = later_systems_table(Measurements(ours, notes=measured.notes))
+        assert cells(found, "`tirgn`", "ICEWS18") == ["30.00", "33.70", "-3.70", "Gastinger 2024"]
+        assert len(found) == 3
+
+    def test_trials_name_the_settings_that_were_not_kept(self):
+        kept, trial = result("tirgn/icews18", 0.3), result("tirgn/icews18-6-epochs", 0.2)
+        for row, epochs in ((kept, 12), (trial, 6)):
+            row["config"]["training"]["epochs"] = epochs
+        trials = {("tirgn/icews18-6-epochs", "valid"): [trial], ("tirgn/icews18-6-epochs", "test"): [trial]}
+        found = tried_table(Measurements({"tirgn/icews18": [kept]}, trials=trials))
+        assert cells(found, "`tirgn`", "ICEWS18", "`training.epochs=6`")[0] == "20.00"
+        assert len(found) == 3
 
 
 class TestOtherQuestions:
