@@ -46,7 +46,14 @@ def calibration_table(measured: Measurements) -> list[str]:
         temperatures = [cell([one["temperature"] for one in of_one]) for of_one in known]
         if any(known):
             lines += [[title, "expected calibration error, %", *errors], ["", "temperature", *temperatures]]
-    return table(["", "", *DATASETS], lines)
+    without = [
+        f"{label}, seed {row['seed']}"
+        for label in sorted(measured.rows)
+        for row in measured.rows[label]
+        if "calibration" not in row
+    ]
+    note = ["", f"Results that are older than this measurement and have none: {'; '.join(without)}."] if without else []
+    return [*table(["", "", *DATASETS], lines), *note]
 
 
 def small_table(measured: Measurements, labels: dict[str, str], group: str | None = None) -> list[str]:

@@ -15,7 +15,7 @@ from rendering.case_study import case_table
 from rendering.comparison import best, later_systems_table, second_icews14_table, tried_table
 from rendering.conventions import other_questions_table, published_convention_table
 from rendering.files import BENCHMARKS, Measurements, Row
-from rendering.models import commands, model_table, notes
+from rendering.models import calibration_table, commands, model_table, notes
 from rendering.paper import (
     ablation_table,
     action_weight_table,
@@ -381,6 +381,13 @@ class TestResults:
             assert row["hardware"], path.name
             assert {"titer", "python", "torch"} <= set(row["versions"]), path.name
             assert {"training", "testing"} <= set(row["seconds"]), path.name
+
+    def test_results_without_calibration_are_named(self):
+        calibrated = result("titer/yago", 0.2, calibration={"expected_calibration_error": 0.03, "temperature": 2.0})
+        found = calibration_table(Measurements({"titer/yago": [calibrated, result("titer/yago", 0.2, 1)]}))
+        assert cells(found, "`titer`, recipe `tuned`", "expected calibration error, %")[3] == "3.00"
+        assert found[-1].endswith("have none: titer/yago, seed 1.")
+        assert calibration_table(Measurements({"titer/yago": [calibrated]}))[-1].startswith("|")
 
     def test_a_group_of_queries_has_its_own_table(self):
         measured = results(titer__yago=[0.2])
