@@ -9,7 +9,14 @@ from functools import partial
 
 from rendering.campaigns import campaign_commands, campaign_figures, campaign_table, checksum_table
 from rendering.case_study import case_table
-from rendering.comparison import best_cells, best_published, other_systems_table, second_icews14_table
+from rendering.comparison import (
+    best_cells,
+    best_published,
+    later_systems_table,
+    other_systems_table,
+    second_icews14_table,
+    tried_table,
+)
 from rendering.conventions import other_questions_table, published_convention_table
 from rendering.events import EVENT_BLOCKS
 from rendering.files import Measurements, Row
@@ -40,7 +47,7 @@ from rendering.paper import (
 from rendering.ray import ray_table
 from rendering.scale import memory_table, scale_table
 from rendering.tgb import tgb_table
-from rendering.walk import order_table, walk_table
+from rendering.walk import epochs_table, order_table, seeds_of_the_text, walk_table
 from titer.evaluation.comparison import cell
 from titer.evaluation.published import DATASETS, METRICS, published
 
@@ -192,6 +199,8 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "datasets": statistics_table,
     "robustness": robustness_table,
     "walk": walk_table,
+    "seeds of the text": seeds_of_the_text,
+    "epochs of released": epochs_table,
     "order of facts": order_table,
     # All results.
     "all models": model_table,
@@ -199,6 +208,8 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "unseen, all models": partial(model_table, group="unseen"),
     "best published": best_published,
     "second ICEWS14": second_icews14_table,
+    "later systems": later_systems_table,
+    "tried": tried_table,
     "other questions": other_questions_table,
     **EVENT_BLOCKS,
     "path mixture": partial(small_table, labels=MIXTURE),

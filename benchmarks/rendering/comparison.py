@@ -2,12 +2,16 @@
 
 from typing import Any
 
-from rendering.files import Measurements
-from rendering.markdown import NOTHING, metric_cells, metrics_of, percent, seeds, table
+from rendering.files import Measurements, Row, changed_settings
+from rendering.markdown import NOTHING, metric_cells, metrics_of, percent, seeds, signed, table
 from titer.evaluation.published import DATASETS, METRICS
 
 SECOND = "ICEWS14-RE-GCN"
 ALL = ("ICEWS14", SECOND, "ICEWS18", "WIKI", "YAGO")
+LATER = {"tlogic": "TLogic", "re_gcn": "RE-GCN", "tirgn": "TiRGN"}
+"""Models that are later than the paper, with the names of the published systems."""
+TRIED = ("re_gcn", "tirgn", "path_mixture")
+"""Models whose trials on validation splits are shown."""
 System = dict[str, Any]
 
 
@@ -58,6 +62,39 @@ def second_icews14_table(measured: Measurements) -> list[str]:
     dashes = [NOTHING] * (len(METRICS) - 1)
     lines += [[one["name"], f"{one['mrr'][SECOND]:.2f}", *dashes, NOTHING, _cited(one)] for one in published]
     return [*table(["", *METRICS.values(), "seeds", "source"], lines), "", *_sources(measured, published)]
+
+
+def later_systems_table(measured: Measurements) -> list[str]:
+    """Return the MRR of models that are later than the paper beside their published one, and the difference."""
+    lines = []
+    for model, system in LATER.items():
+        found = [one for one in systems(measured) if one["name"] == system]
+        for dataset in ALL:
+            rows = measured.of(f"{model}/{dataset.lower()}")
+            for one in found if rows else []:
+                if (theirs := one["mrr"].get(dataset)) is not None:
+                    values = [metrics_of(row)["mrr"] for row in rows]
+                    added = signed([100 * value - theirs for value in values])
+                    lines.append([f"`{model}`", dataset, percent(values), f"{theirs:.2f}", added, _cited(one)])
+    return table(["", "", "MRR", "published", "difference", "source"], lines)
+
+
+def tried_table(measured: Measurements) -> list[str]:
+    """Return what was tried on validation splits for some models: settings other than those kept, and metrics."""
+    shown = {(model, dataset): f"{model}/{dataset.lower()}-" for model in TRIED for dataset in ALL}
+    lines = [
+        [f"`{model}`", dataset, _settings(rows[0], measured.of(f"{model}/{dataset.lower()}")), *metric_cells(rows)]
+        for (model, dataset), prefix in shown.items()
+        for (name, split), rows in sorted(measured.trials.items())
+        if split == "valid" and name.startswith(prefix) and rows[0]["dataset"]["name"] == dataset
+    ]
+    return table(["", "", "settings other than the configuration's", *METRICS.values()], lines)
+
+
+def _settings(row: Row, kept: list[Row]) -> str:
+    """Return the settings of a trial that the result that was kept has with other values."""
+    changes = changed_settings(kept[0], row) if kept else {}
+    return ", ".join(f"`{name}={str(value).lower()}`" for name, value in changes.items()) or "none"
 
 
 def other_systems_table(measured: Measurements) -> list[str]:

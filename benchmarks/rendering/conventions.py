@@ -5,8 +5,11 @@ from rendering.files import Measurements, Row
 from rendering.markdown import figure, metric_cells, metrics_of, percent, seeds, table
 from rendering.paper import TABLE_ROWS
 from titer.evaluation.published import DATASETS, METRICS, published
+from titer.evaluation.published_conventions import PUBLISHED_CONVENTIONS
 
 PICTURE = "pictures/other_questions.svg"
+COMMON = ("paper", "realistic")
+"""The conventions that every result has."""
 KNOWLEDGE = ("nothing", "entities", "relations", "both-directions")
 
 
@@ -15,21 +18,31 @@ def published_convention_table(measured: Measurements) -> list[str]:
     lines = []
     for title, (model, ending) in TABLE_ROWS.items():
         for dataset in DATASETS:
-            rows = [row for row in measured.of(f"{model}/{dataset.lower()}{ending}") if "published_convention" in row]
-            if rows:
-                found = [row["published_convention"]["metrics"]["mrr"] for row in rows]
-                common = [percent([metrics_of(row, name)["mrr"] for row in rows]) for name in ("paper", "realistic")]
+            found = {
+                row["seed"]: (row, mrr)
+                for row in measured.of(f"{model}/{dataset.lower()}{ending}")
+                if (mrr := _under_published_convention(row)) is not None
+            }
+            if found:
+                rows = [row for row, _ in found.values()]
+                under = percent([mrr for _, mrr in found.values()])
+                common = [percent([metrics_of(row, name)["mrr"] for row in rows]) for name in COMMON]
                 paper = figure(published(model, dataset, "mrr"))
-                lines.append([title, dataset, _words(rows[0]), percent(found), *common, paper, seeds(rows)])
-    header = ["published convention", "MRR under it", "convention `paper`", "convention `realistic`", "paper", "seeds"]
-    return table(["", "", *header], lines)
+                words = str(PUBLISHED_CONVENTIONS[model].protocol)
+                lines.append([title, dataset, words, under, *common, paper, seeds(rows)])
+    header = ["published convention", "MRR under it", *(f"convention `{name}`" for name in COMMON)]
+    return table(["", "", *header, "paper", "seeds"], lines)
 
 
-def _words(row: Row) -> str:
-    protocol = row["published_convention"]["protocol"]
-    return f"{protocol['filter']} filter, {protocol['ties']} ties, unreachable {protocol['unreachable']}, " + (
-        f"{protocol['past']} history"
-    )
+def _under_published_convention(row: Row) -> float | None:
+    """Return the MRR of a result under the convention of the model's publication, if the result has it.
+
+    Some results were evaluated under it, and for some models it is one of the two that all results have.
+    """
+    if "published_convention" in row:
+        return row["published_convention"]["metrics"]["mrr"]
+    known = PUBLISHED_CONVENTIONS.get(row["model"])
+    return metrics_of(row, known.protocol.name)["mrr"] if known and known.protocol.name else None
 
 
 def other_questions_table(measured: Measurements) -> list[str]:

@@ -46,7 +46,14 @@ def calibration_table(measured: Measurements) -> list[str]:
         temperatures = [cell([one["temperature"] for one in of_one]) for of_one in known]
         if any(known):
             lines += [[title, "expected calibration error, %", *errors], ["", "temperature", *temperatures]]
-    return table(["", "", *DATASETS], lines)
+    without = [
+        f"{label}, seed {row['seed']}"
+        for label in sorted(measured.rows)
+        for row in measured.rows[label]
+        if "calibration" not in row
+    ]
+    note = ["", f"Results that are older than this measurement and have none: {'; '.join(without)}."] if without else []
+    return [*table(["", "", *DATASETS], lines), *note]
 
 
 def small_table(measured: Measurements, labels: dict[str, str], group: str | None = None) -> list[str]:
@@ -93,8 +100,13 @@ def commands(measured: Measurements) -> list[str]:
 
 
 def _commit(row: Row) -> str:
-    """Return the commit of a result, with a plus sign if the sources had changes; a dash for a file without one."""
-    return f"`{row['commit'][:9]}{'+' if row.get('modified') else ''}`" if "commit" in row else NOTHING
+    """Return the commit of a result, with a plus sign if the sources had changes.
+
+    For a file that is older than this field it is the commit that added the result.
+    """
+    if "commit" not in row:
+        return f"in `{row['recorded_in'][:9]}`"
+    return f"`{row['commit'][:9]}{'+' if row.get('modified') else ''}`"
 
 
 def _found(measured: Measurements) -> dict[str, list[list[Row]]]:

@@ -154,16 +154,25 @@ def action_weight_table(measured: Measurements) -> list[str]:
     return table(["", "evaluated with", "MRR"], lines) if lines else []
 
 
+def inductive_pairs(measured: Measurements, dataset: str, recipe: str) -> list[tuple[Row, Row]]:
+    """Return results with and without the inductive mean, each pair of one trained model."""
+    kinds = (label(dataset, recipe), label(dataset, recipe, "inductive-mean"))
+    return [
+        (row, without)
+        for without in measured.of(label(dataset, recipe, "no-inductive-mean"))
+        for kind in kinds
+        for row in measured.of(kind)
+        if row["seed"] == without["seed"] and row["seconds"]["training"] == without["seconds"]["training"]
+    ]
+
+
 def inductive_table(measured: Measurements) -> list[str]:
     """Return Table 6: what the inductive mean adds on queries with an unseen entity, beside what the paper reports."""
     lines = []
     for dataset, paper in INDUCTIVE_GAIN.items():
         lines.append([dataset, "paper", *(f"{gain:+.2f}" for gain in paper.values()), NOTHING])
         for recipe in RECIPES:
-            without = {row["seed"]: row for row in measured.of(label(dataset, recipe, "no-inductive-mean"))}
-            pairs = [
-                (row, without[row["seed"]]) for row in measured.of(label(dataset, recipe)) if row["seed"] in without
-            ]
+            pairs = inductive_pairs(measured, dataset, recipe)
             gains = [
                 [100 * (a["entities"]["unseen"][key] - b["entities"]["unseen"][key]) for a, b in pairs]
                 for key in METRICS

@@ -15,6 +15,7 @@ from titer.errors import TiterError
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
 from titer.events.storage import save_events
+from titer.forecasting.events.render import EVENT_SHARES
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
@@ -38,6 +39,8 @@ def test_events_are_listed(run: Path):
     assert "all events, the 7 days from 1 Jul 2023 to 7 Jul 2023" in shown
     assert "  1. " in shown
     assert "because:" in shown
+    assert shown.rstrip().endswith(EVENT_SHARES)
+    assert EVENT_SHARES not in titer("events", run, "--within", "7d", "--top", "3")
 
 
 def test_events_as_json_have_the_filters(run: Path):

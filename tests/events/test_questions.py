@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
 from titer.forecasting.events import forecaster as forecaster_module
+from titer.forecasting.events.render import EVENT_SHARES
 from titer.forecasting.events.tables import to_table, write_events
 from titer.forecasting.events.windows import num_steps
 from titer.models.base import Model
@@ -167,6 +169,22 @@ def test_errors_say_what_to_do(forecaster: Forecaster):
 def test_lengths_of_windows_are_counted_in_steps(text: str | int, unit: str, steps: int):
     origin = 0 if unit == "integer" else "2023-01-01"
     assert num_steps(text, TimeAxis(TimeUnit(unit), origin)) == steps
+
+
+def test_evidence_says_what_its_shares_divide(forecaster: Forecaster):
+    explained = (
+        forecaster.events(top=3, explain=1),
+        forecaster.likely(*TALKS, explain=1),
+        forecaster.when(*TALKS, explain=1),
+    )
+    plain = forecaster.events(top=3), forecaster.likely(*TALKS), forecaster.when(*TALKS)
+    for result in explained:
+        assert str(result).endswith(EVENT_SHARES)
+        assert EVENT_SHARES in unescape(result._repr_html_())
+        assert "because:</p>" in result._repr_html_()
+    for result in plain:
+        assert EVENT_SHARES not in str(result)
+        assert EVENT_SHARES not in unescape(result._repr_html_())
 
 
 def test_results_are_plain_values_text_html_and_tables(forecaster: Forecaster):

@@ -75,7 +75,7 @@ def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, servi
     assert facts.count() >= 5
     assert page.locator("#timeline .relation").count() >= 2
     expect(page.locator("#reasons li").first).to_contain_text("before")
-    expect(facts.last.locator("title")).to_contain_text("of the evidence")
+    expect(facts.last.locator("title")).to_contain_text("of the weight")
     facts.last.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#changes")).to_contain_text("Without:")

@@ -228,7 +228,7 @@ def _fact(arc: _Arc, label: Element | None, *, interactive: bool) -> Element:
     width = 1.2 + 5.5 * arc.share
     tail, head = (arc.end, arc.start) if arc.hop.reversed else (arc.start, arc.end)
     line, arrow_head = _arrow(arc.x, tail, head, 7 + width, BEND)
-    words = f"{arc.hop.words} ({arc.share:.1%} of the evidence)"
+    words = f"{arc.hop.words} ({arc.share:.1%} of the weight)"
     button: dict[str, object] = {"tabindex": 0, "role": "button", "aria_label": words} if interactive else {}
     return el(
         "g",

@@ -5,17 +5,16 @@ from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
 from titer.drawing.elements import Child, el, table
-from titer.forecasting.events.render import NO_EVENT, name, summary, title
+from titer.forecasting.events.render import EVENT_SHARES, NO_EVENT, labelled_evidence, name, summary, title
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.events.wording import TITLES
-from titer.forecasting.wording.render import evidence_lines
 
 
 def as_html(result: Any) -> str:
     """Return a result about events as HTML."""
     match result:
         case EventForecast():
-            parts = [el("h4", title(result)), el("p", f"{result.horizon}; {summary(result)}."), _events(result)]
+            parts = [el("h4", title(result)), el("p", f"{result.horizon}; {summary(result)}."), *_events(result)]
         case Likelihood():
             parts = [el("h4", f"{name(result.event)}, {result.window}"), el("p", f"{result.horizon}."), *_one(result)]
         case WhenForecast():
@@ -27,10 +26,10 @@ def as_html(result: Any) -> str:
     return tostring(page, encoding="unicode", method="html")
 
 
-def _events(forecast: EventForecast) -> Element:
+def _events(forecast: EventForecast) -> list[Element]:
     if not forecast.events:
-        return el("p", NO_EVENT)
-    explained = any(event.causes or event.reasons for event in forecast.events)
+        return [el("p", NO_EVENT)]
+    explained = any(map(labelled_evidence, forecast.events))
     rows: list[list[Child]] = [
         [
             str(event.rank),
@@ -39,12 +38,12 @@ def _events(forecast: EventForecast) -> Element:
             name(event),
             event.kind,
             event.rate,
-            *([_evidence(event)] if explained else []),
+            *([el("div", *_evidence(event))] if explained else []),
         ]
         for event in forecast.events
     ]
     header = ["", "probability", "", "event", "kind", "usual rate", *(["evidence"] if explained else [])]
-    return _numbered(table(header, rows, numbers_from=len(header)))
+    return [_numbered(table(header, rows, numbers_from=len(header))), *_note(*forecast.events)]
 
 
 def _one(result: Likelihood) -> list[Element]:
@@ -66,12 +65,19 @@ def _when(result: WhenForecast) -> list[Element]:
 
 
 def _evidence_list(event: LikelyEvent) -> list[Element]:
-    return [_evidence(event)] if event.causes or event.reasons else []
+    return [*_evidence(event), *_note(event)]
 
 
-def _evidence(event: LikelyEvent) -> Element:
-    lines = [*evidence_lines(event.causes), *evidence_lines(event.reasons)]
-    return el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines))
+def _evidence(event: LikelyEvent) -> list[Element]:
+    return [
+        part
+        for label, lines in labelled_evidence(event).items()
+        for part in (el("p", f"{label}:"), el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines)))
+    ]
+
+
+def _note(*events: LikelyEvent) -> list[Element]:
+    return [el("p", EVENT_SHARES)] if any(map(labelled_evidence, events)) else []
 
 
 def _bar(share: float) -> Element:

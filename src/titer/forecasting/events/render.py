@@ -7,6 +7,11 @@ from titer.forecasting.events.wording import TITLES
 from titer.forecasting.wording.render import evidence_lines
 
 NO_EVENT = "No event: no earlier fact supports one."
+EVENT_SHARES = (
+    'Percentages after "because" divide how much the intensity of the event falls without each group of facts; those '
+    "after the object's name divide its weight as the answer before calibration. A what-if measures what a fact causes."
+)
+"""Shown wherever the evidence for events is."""
 BAR = 30
 """Width of a full bar of the survival curve, in characters."""
 
@@ -51,16 +56,25 @@ def _events(forecast: EventForecast) -> str:
         kind = "" if event.kind == "repeats" else f"{event.kind}; "
         lines.append(f"{event.rank:>4}. {event.probability:>6.1%}  {name(event).ljust(width)}  {kind}{event.rate}")
         lines += _evidence(event)
-    return "\n".join(lines)
+    return "\n".join([*lines, *_note(*forecast.events)])
+
+
+def _note(*events: LikelyEvent) -> list[str]:
+    return ["", EVENT_SHARES] if any(map(_evidence, events)) else []
 
 
 def _evidence(event: LikelyEvent) -> list[str]:
     lines = list[str]()
-    for label, reasons in (("because", event.causes), (f"{event.object} because", event.reasons)):
-        shown = evidence_lines(reasons)
-        lines += [f"        {label}:"] if shown else []
+    for label, shown in labelled_evidence(event).items():
+        lines.append(f"        {label}:")
         lines += [f"          {share:>4.0%}  {words}" for share, words in shown]
     return lines
+
+
+def labelled_evidence(event: LikelyEvent) -> dict[str, list[tuple[float, str]]]:
+    """Return the evidence worth showing of each sort, with shares that sum to one."""
+    kinds = {"because": event.causes, f"{event.object} because": event.reasons}
+    return {label: shown for label, reasons in kinds.items() if (shown := evidence_lines(reasons))}
 
 
 def _likely(result: Likelihood) -> str:
@@ -73,6 +87,7 @@ def _likely(result: Likelihood) -> str:
         f"expected {event.expected:.2f} times; at the usual rate {event.usual:.1%}",
         *([f"last {event.last.date}, {event.last.ago} before"] if event.last else []),
         *_evidence(event),
+        *_note(event),
     ]
     return "\n".join(lines)
 
@@ -89,4 +104,4 @@ def _when(result: WhenForecast) -> str:
     for step in result.curve:
         bar = "█" * round(BAR * step.survival)
         lines.append(f"{step.date.rjust(width)}  {step.first:>6.1%} first  {step.by:>6.1%} by then  {bar}")
-    return "\n".join([*lines, *_evidence(event)])
+    return "\n".join([*lines, *_evidence(event), *_note(event)])
