@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from titer.errors import MissingPackageError
+from titer.extras import missing
 from titer.forecasting.forecast import NO_ANSWER, Forecast, Reason, Unanswered
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def as_pandas(table: pa.Table) -> "pd.DataFrame":
     try:
         import_module("pandas")
     except ImportError:
-        raise MissingPackageError("data frames need pandas, which is not installed; run: pip install pandas") from None
+        raise missing("a data frame", package="pandas") from None
     return table.to_pandas()
 
 
