@@ -67,9 +67,9 @@ def oracle(dataset: Dataset, table: torch.Tensor, protocol: Protocol) -> float:
             }
             true = set() if protocol.filter is Filter.RAW else true
             scores = table[relation + 4 * inverse].tolist()
-            rivals = [s for e, s in enumerate(scores) if e != answer and e not in true]
-            better = sum(s > scores[answer] for s in rivals)
-            equal = sum(s == scores[answer] for s in rivals)
+            candidates = [s for e, s in enumerate(scores) if e != answer and e not in true]
+            better = sum(s > scores[answer] for s in candidates)
+            equal = sum(s == scores[answer] for s in candidates)
             rank = 1 + better + {"optimistic": 0, "realistic": equal / 2, "pessimistic": equal}[protocol.ties]
             if scores[answer] == UNREACHED:
                 rank = {"tied": rank, "last": 30, "missed": 1e9}[protocol.unreachable]
@@ -158,7 +158,7 @@ def test_unseen_means_absent_from_training(dataset: Dataset):
 
 @pytest.mark.parametrize("score_of_rival", [5.0, 1.0], ids=["better", "tied"])
 def test_a_repeated_fact_is_filtered_once(score_of_rival: float):
-    """WIKI repeats some facts; a rival that is true twice must not be subtracted twice."""
+    """WIKI repeats some facts; a candidate that is true twice must not be subtracted twice."""
     facts = Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 2, 0)])
     dataset = Dataset("twice", Vocabulary.numbered(4, 1), TimeAxis(), facts, Facts.empty(), facts)
     spy = Spy(dataset.vocabulary, dataset.axis)

@@ -237,7 +237,7 @@ class Evaluation:
         }
 
     def _serves(self, protocol: Protocol) -> bool:
-        """Whether the ranks of another protocol follow from the same scores and the same filter."""
+        """Return whether the ranks of another protocol follow from the same scores and the same filter."""
         return (protocol.filter, protocol.past) == (self.protocol.filter, self.protocol.past)
 
     def _title(self) -> str:

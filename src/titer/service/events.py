@@ -88,7 +88,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
 
         return await current.batcher.alone(work)
 
-    @app.get("/v1/likely", summary="Say how likely an event is within a window of time steps")
+    @app.get("/v1/likely", summary="Estimate how likely an event is within a window of time steps")
     async def likely(
         current: Current,
         subject: NameQuery,
@@ -104,7 +104,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
             lambda: current.forecaster.likely(*names, within, start=start, explain=explain)
         )
 
-    @app.get("/v1/when", summary="Say when an event happens next")
+    @app.get("/v1/when", summary="Forecast when an event happens next")
     async def when(
         current: Current,
         subject: NameQuery,
@@ -131,7 +131,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
 
         return await asyncio.to_thread(work)
 
-    @app.get("/v1/events/record", summary="Say how good the event forecasts were")
+    @app.get("/v1/events/record", summary="Return how good the event forecasts were")
     async def record(current: Current) -> EventRecordOut:
         _, evaluations = await asyncio.to_thread(current.evaluations)
         return EventRecordOut(evaluations=evaluations)
