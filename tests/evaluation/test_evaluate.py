@@ -156,13 +156,13 @@ def test_unseen_means_absent_from_training(dataset: Dataset):
     assert {name: metrics.queries for name, metrics in groups.items()} == {"seen": 2, "unseen": 4}
 
 
-@pytest.mark.parametrize("score_of_rival", [5.0, 1.0], ids=["better", "tied"])
-def test_a_repeated_fact_is_filtered_once(score_of_rival: float):
+@pytest.mark.parametrize("other_score", [5.0, 1.0], ids=["better", "tied"])
+def test_a_repeated_fact_is_filtered_once(other_score: float):
     """WIKI repeats some facts; a candidate that is true twice must not be subtracted twice."""
     facts = Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 2, 0)])
     dataset = Dataset("twice", Vocabulary.numbered(4, 1), TimeAxis(), facts, Facts.empty(), facts)
     spy = Spy(dataset.vocabulary, dataset.axis)
-    spy.table = torch.tensor([[0.0, score_of_rival, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    spy.table = torch.tensor([[0.0, other_score, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
     ranks = evaluate(spy, dataset, "test").ranks_under()
     assert ranks.tolist() == [1.0] * 6
 
