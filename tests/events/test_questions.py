@@ -171,9 +171,6 @@ def test_lengths_of_windows_are_counted_in_steps(text: str | int, unit: str, ste
 
 def test_results_are_plain_values_text_html_and_tables(forecaster: Forecaster):
     results = forecaster.events(top=3, explain=1), forecaster.likely(*TALKS), forecaster.when(*TALKS)
-    first = results[0].events[0]
-    for shown in (str(results[0]), results[0]._repr_html_()):  # what the evidence is for
-        assert shown.index("because:") < shown.index(f"{first.object} because:")
     for result in results:
         assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == result.to_dict()
         assert "hold talks" in str(result)

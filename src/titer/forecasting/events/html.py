@@ -4,10 +4,11 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from titer.drawing.elements import Child, el, table
-from titer.drawing.notebook import bar, evidence_list, notebook_html
-from titer.forecasting.events.render import NO_EVENT, labelled_evidence, name, summary, title
+from titer.drawing.notebook import notebook_html
+from titer.forecasting.events.render import NO_EVENT, name, summary, title
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.events.wording import TITLES
+from titer.forecasting.wording.render import evidence_lines
 
 
 def as_html(result: Any) -> str:
@@ -32,35 +33,51 @@ def _events(forecast: EventForecast) -> Element:
         [
             str(event.rank),
             f"{event.probability:.1%}",
-            bar(event.probability),
+            _bar(event.probability),
             name(event),
             event.kind,
             event.rate,
-            *([el("div", *_evidence(event))] if explained else []),
+            *([_evidence(event)] if explained else []),
         ]
         for event in forecast.events
     ]
     header = ["", "probability", "", "event", "kind", "usual rate", *(["evidence"] if explained else [])]
-    return table(header, rows, numbers_from=len(header), numbers_to=2)
+    return _numbered(table(header, rows, numbers_from=len(header)))
 
 
 def _one(result: Likelihood) -> list[Element]:
     event = result.event
-    return [el("p", f"{event.probability:.1%} that it {TITLES[event.kind]}; {event.rate}."), *_evidence(event)]
+    return [el("p", f"{event.probability:.1%} that it {TITLES[event.kind]}; {event.rate}."), *_evidence_list(event)]
 
 
 def _when(result: WhenForecast) -> list[Element]:
     last = result.curve[-1].date
     quantiles: list[list[Child]] = [[f"{q.level:.0%}", q.date or f"after {last}"] for q in result.quantiles]
     steps: list[list[Child]] = [
-        [step.date, f"{step.first:.1%}", f"{step.by:.1%}", bar(step.survival)] for step in result.curve
+        [step.date, f"{step.first:.1%}", f"{step.by:.1%}", _bar(step.survival)] for step in result.curve
     ]
     return [
         table(["probability", "happens by"], quantiles, numbers_from=2),
         table(["step", "first", "by then", "not yet"], steps, numbers_from=4),
-        *_evidence(result.event),
+        *_evidence_list(result.event),
     ]
 
 
-def _evidence(event: LikelyEvent) -> list[Element]:
-    return [part for label, lines in labelled_evidence(event) for part in (el("p", f"{label}:"), evidence_list(lines))]
+def _evidence_list(event: LikelyEvent) -> list[Element]:
+    return [_evidence(event)] if event.causes or event.reasons else []
+
+
+def _evidence(event: LikelyEvent) -> Element:
+    lines = [*evidence_lines(event.causes), *evidence_lines(event.reasons)]
+    return el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines))
+
+
+def _bar(share: float) -> Element:
+    return el("div", el("div", style=f"width: {100 * share:.1f}%"), class_="bar")
+
+
+def _numbered(made: Element) -> Element:
+    for row in made.iter("tr"):
+        for cell in row[:2]:
+            cell.set("class", "number")
+    return made

@@ -42,12 +42,6 @@ def name(event: LikelyEvent) -> str:
     return f"{event.subject} — {event.relation} — {event.object}"
 
 
-def labelled_evidence(event: LikelyEvent) -> list[tuple[str, list[tuple[float, str]]]]:
-    """Return the evidence that the event happens, and that for its object: a label, and the share and words of each."""
-    both = [("because", event.causes), (f"{event.object} because", event.reasons)]
-    return [(label, shown) for label, reasons in both if (shown := evidence_lines(reasons))]
-
-
 def _events(forecast: EventForecast) -> str:
     lines = [title(forecast), f"({forecast.horizon}; {summary(forecast)})", ""]
     if not forecast.events:
@@ -62,8 +56,10 @@ def _events(forecast: EventForecast) -> str:
 
 def _evidence(event: LikelyEvent) -> list[str]:
     lines = list[str]()
-    for label, shown in labelled_evidence(event):
-        lines += [f"        {label}:", *(f"          {share:>4.0%}  {words}" for share, words in shown)]
+    for label, reasons in (("because", event.causes), (f"{event.object} because", event.reasons)):
+        shown = evidence_lines(reasons)
+        lines += [f"        {label}:"] if shown else []
+        lines += [f"          {share:>4.0%}  {words}" for share, words in shown]
     return lines
 
 
