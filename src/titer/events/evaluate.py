@@ -14,13 +14,10 @@ from titer.events.index import EventIndex
 from titer.events.metrics import EventMetrics, StepForecast, measure
 from titer.events.model import EventModel
 from titer.events.origin import Origin
-from titer.events.waiting import WaitingMetrics, WaitingTimes
+from titer.events.waiting import MODEL_ROW, WaitingMetrics, WaitingTimes
 from titer.graph.history import History
 from titer.models.base import Model
 from titer.progress import track
-
-MODEL_ROW = "titer"
-"""Name of the event model's row beside the baselines."""
 
 
 @dataclass(frozen=True)
