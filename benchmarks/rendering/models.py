@@ -64,7 +64,7 @@ def small_table(measured: Measurements, labels: dict[str, str], group: str | Non
 
 
 def first_evaluations(measured: Measurements) -> list[str]:
-    """Return the first evaluations of rivals that were not kept, each followed by the one that was."""
+    """Return the first evaluations of other models that were not kept, each followed by the one that was."""
     firsts = sorted(label for label in measured.rows if label.endswith("-first") and not label.startswith("titer/"))
     labels: dict[str, str] = {}
     for first in firsts:

@@ -75,7 +75,7 @@ def _value_name(param: Any) -> str:
     choices = getattr(param.type, "choices", None)
     if choices:
         return "|".join(str(choice.value if isinstance(choice, Enum) else choice) for choice in choices)
-    names: dict[str, str] = {"integer range": "INTEGER", "float range": "NUMBER", "path": "PATH", "file": "PATH"}
+    names = {"str": "TEXT", "int": "INTEGER", "int range": "INTEGER", "float range": "NUMBER"}
     kind: str = param.type.name
     return names.get(kind, kind.upper())
 

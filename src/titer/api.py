@@ -40,7 +40,7 @@ def train(
 
     The defaults are those of ``titer train``.
 
-    >>> forecaster = titer.train("small-world", epochs=3)
+    >>> forecaster = titer.train("small-world", epochs=3, learning_rate=0.02, prior=False)
     >>> print(forecaster.ask("Caldera", "invite", explain=2))
 
     Args:

@@ -7,7 +7,7 @@ def missing(purpose: str, extra: str | None = None, *, package: str | None = Non
     """Return the error for a package that is not installed.
 
     Args:
-        purpose: What needs the package, such as "The service".
+        purpose: What needs the package, such as "the service".
         extra: The extra of titer that brings it.
         package: The package itself, if no extra brings it.
     """

@@ -33,7 +33,7 @@ def main() -> None:
     campaign = Campaign(__file__, __doc__, "files", count=50_000)
     for module in ("titer.cli.import_data", "titer.data.import_files", "titer.data.dataset_folder", "polars"):
         import_module(module)  # once, and used in forks only
-    # Typer builds all commands anew at each call, which takes longer than an import.
+    # Typer builds all commands again at each call, which takes longer than an import.
     cli: Any = import_module("titer.cli.main")
     cli.app = typer.main.get_command(cli.app)
     outcomes: Counter[str] = Counter()

@@ -225,6 +225,12 @@ def test_training_is_not_announced_before_the_run_directory_is_checked(runs: dic
     assert result.stderr.startswith(f"error: {runs['recurrency']} already holds a run")
 
 
+def test_the_event_model_is_not_announced_before_the_run_directory_is_checked(tmp_path: Path):
+    result = invoke("serve", tmp_path)
+    assert isinstance(result.exception, TiterError)
+    assert result.stderr == ""
+
+
 @pytest.mark.slow
 @pytest.mark.slow
 def test_output_into_a_pipe_has_no_progress_bars_and_no_colours(runs: dict[str, Path]):

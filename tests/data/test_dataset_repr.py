@@ -33,7 +33,7 @@ def test_the_text_has_the_sizes():
 
 def test_the_html_has_sizes_dates_and_example_facts():
     html = dataset()._repr_html_()
-    assert "<strong>toy</strong>: 3 entities, 1 relation, time unit: day" in html
+    assert "<h4>toy</h4><p>3 entities, 1 relation, time unit: day</p>" in html
     assert cells(html) == [
         *("train", "1,234", "2018-10-01", "2022-02-15"),
         *("valid", "1", "2022-02-16", "2022-02-16"),

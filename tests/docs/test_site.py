@@ -40,6 +40,9 @@ class TestCommands:
         assert re.search(r"\| `--split valid\\\|test` \| .+ \| `test` \|", evaluate)
         assert re.search(r"\| `--out PATH` \| .+ \| required \|", page[page.index("## titer train") :])
         assert "environment variable `TITER_TOKEN`" in page
+        assert "| `--epochs INTEGER` |" in page
+        assert "| `--device TEXT` |" in page
+        assert not re.search(r"`--\S+ [A-Z]+ RANGE`", page)
 
     def test_examples_are_the_commands_at_the_end_of_a_help_text(self):
         assert commands._examples("\b\nExamples:\n  titer models\n  titer data list") == "titer models\ntiter data list"

@@ -67,9 +67,9 @@ def oracle(dataset: Dataset, table: torch.Tensor, protocol: Protocol) -> float:
             }
             true = set() if protocol.filter is Filter.RAW else true
             scores = table[relation + 4 * inverse].tolist()
-            rivals = [s for e, s in enumerate(scores) if e != answer and e not in true]
-            better = sum(s > scores[answer] for s in rivals)
-            equal = sum(s == scores[answer] for s in rivals)
+            candidates = [s for e, s in enumerate(scores) if e != answer and e not in true]
+            better = sum(s > scores[answer] for s in candidates)
+            equal = sum(s == scores[answer] for s in candidates)
             rank = 1 + better + {"optimistic": 0, "realistic": equal / 2, "pessimistic": equal}[protocol.ties]
             if scores[answer] == UNREACHED:
                 rank = {"tied": rank, "last": 30, "missed": 1e9}[protocol.unreachable]
@@ -156,13 +156,13 @@ def test_unseen_means_absent_from_training(dataset: Dataset):
     assert {name: metrics.queries for name, metrics in groups.items()} == {"seen": 2, "unseen": 4}
 
 
-@pytest.mark.parametrize("score_of_rival", [5.0, 1.0], ids=["better", "tied"])
-def test_a_repeated_fact_is_filtered_once(score_of_rival: float):
-    """WIKI repeats some facts; a rival that is true twice must not be subtracted twice."""
+@pytest.mark.parametrize("other_score", [5.0, 1.0], ids=["better", "tied"])
+def test_a_repeated_fact_is_filtered_once(other_score: float):
+    """WIKI repeats some facts; a candidate that is true twice must not be subtracted twice."""
     facts = Facts.from_rows([(0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 2, 0)])
     dataset = Dataset("twice", Vocabulary.numbered(4, 1), TimeAxis(), facts, Facts.empty(), facts)
     spy = Spy(dataset.vocabulary, dataset.axis)
-    spy.table = torch.tensor([[0.0, score_of_rival, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    spy.table = torch.tensor([[0.0, other_score, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
     ranks = evaluate(spy, dataset, "test").ranks_under()
     assert ranks.tolist() == [1.0] * 6
 
@@ -207,7 +207,7 @@ def test_a_notebook_shows_an_evaluation_as_a_table_with_escaped_names(dataset: D
     assert "spy on &lt;b&gt;random &amp; co&lt;/b&gt;, test split" in html
     assert "Protocol: time-aware filter, realistic ties" in html
     assert f"expected error {found.confidence.expected_calibration_error():.2%}" in html
-    page = ElementTree.fromstring(html.replace("<br>", "<br/>"))
+    page = ElementTree.fromstring(html)
     header, *rows = [[cell.text for cell in row] for row in page.iter("tr")]
     assert header == [None, "queries", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank"]
     metrics = found.metrics()

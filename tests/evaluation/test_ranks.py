@@ -40,9 +40,9 @@ def test_ranks_are_the_best_the_mean_or_the_worst_of_ties(
     rows, answers, true = case
     ranks = ranked(rows, answers, true)
     for i, (scores, answer) in enumerate(zip(rows, answers, strict=True)):
-        rivals = [score for entity, score in enumerate(scores) if entity == answer or entity not in true[i]]
-        best = 1 + sum(score > scores[answer] for score in rivals)
-        worst = sum(score >= scores[answer] for score in rivals)
+        candidates = [score for entity, score in enumerate(scores) if entity == answer or entity not in true[i]]
+        best = 1 + sum(score > scores[answer] for score in candidates)
+        worst = sum(score >= scores[answer] for score in candidates)
         assert float(ranks.under(Ties.OPTIMISTIC)[i]) == best
         assert float(ranks.under(Ties.PESSIMISTIC)[i]) == worst
         assert float(ranks.under(Ties.REALISTIC)[i]) == (best + worst) / 2

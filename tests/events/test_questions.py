@@ -193,6 +193,8 @@ def test_results_are_plain_values_text_html_and_tables(forecaster: Forecaster):
         assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == result.to_dict()
         assert "hold talks" in str(result)
         assert "<table" in result._repr_html_() or "<p>" in result._repr_html_()
+        assert len(repr(result)) < 200
+    assert "events=3" in repr(results[0])
     assert [result.to_table().num_rows for result in results] == [3, 1, 30]
     assert list(results[2].to_pandas()["ahead"]) == list(range(1, 31))
 

@@ -53,6 +53,11 @@ def test_a_misspelt_word_suggests_the_longer_names_that_have_it():
     assert error.value.suggestions == []
 
 
+def test_a_number_is_no_name():
+    with pytest.raises(UnknownNameError, match="the name of the entity must be text, such as '1', not 1"):
+        NameIndex(["0", "1"], "entity").find(1)  # pyright: ignore[reportArgumentType]
+
+
 def test_an_empty_name_is_refused(index: NameIndex):
     with pytest.raises(UnknownNameError, match="empty"):
         index.find("  ")

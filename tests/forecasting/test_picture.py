@@ -146,6 +146,7 @@ def test_a_picture_is_a_whole_file_with_its_style(forecaster: Forecaster, tmp_pa
     picture.save(tmp_path / "evidence.svg")
     text = (tmp_path / "evidence.svg").read_text(encoding="utf-8")
     assert text == picture.svg == picture._repr_html_()
+    assert repr(picture) == f"<Picture: {len(text):,} characters of SVG>"
     root = fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "prefers-color-scheme: dark" in (root.findtext("{http://www.w3.org/2000/svg}style") or "")

@@ -12,7 +12,7 @@ from titer.errors import MissingPackageError
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.question import Question
-from titer.forecasting.tables import to_pandas
+from titer.forecasting.tables import to_table
 from titer.forecasting.what_if import WhatIf
 
 
@@ -107,7 +107,7 @@ def test_forecasts_become_data_frames(forecaster: Forecaster, monkeypatch: pytes
     frame = found.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["answer"]) == [answer.entity for answer in found.answers]
-    assert list(to_pandas([found, unanswered])["question"]) == [1] * len(found.answers) + [2]
+    assert list(to_table([found, unanswered]).to_pandas()["question"]) == [1] * len(found.answers) + [2]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingPackageError, match="pip install pandas"):
         found.to_pandas()

@@ -147,8 +147,8 @@ def summed_gradients() -> dict[str, Tensor]:
     return {**found, "sent": torch.tensor(sent)}
 
 
-def moments() -> dict[str, Tensor]:
-    """Return the moments of a batch of uneven size, and the results and the gradient of its normalisation."""
+def batch_statistics() -> dict[str, Tensor]:
+    """Return mean and deviation of a batch of uneven size, and the results and the gradient of its normalisation."""
     torch.manual_seed(0)
     batch, norm = torch.randn(7, 3, 2) * 2 + 1, statistics.BatchNorm(3)
     rows, _ = part_of_batch(torch.arange(7))
@@ -187,7 +187,7 @@ def failure() -> dict[str, Tensor]:
 JOBS: dict[str, Callable[[], dict[str, Tensor]]] = {
     "ranks": ranks,
     "summed_gradients": summed_gradients,
-    "moments": moments,
+    "batch_statistics": batch_statistics,
     "shared": shared,
     "failure": failure,
 }

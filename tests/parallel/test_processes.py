@@ -107,9 +107,9 @@ def test_gradients_are_summed_and_of_large_tables_only_rows_are_sent(folder: Pat
         assert_close(found, jobs.whole_gradients(), 1e-6)
 
 
-def test_moments_of_a_divided_batch_are_those_of_the_whole(folder: Path):
+def test_statistics_of_a_divided_batch_are_those_of_the_whole(folder: Path):
     for number in range(2):
-        assert_close(result(folder, "moments", number), jobs.moments())
+        assert_close(result(folder, "batch_statistics", number), jobs.batch_statistics())
 
 
 def test_every_process_receives_what_the_first_has(folder: Path):

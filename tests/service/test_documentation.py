@@ -61,10 +61,23 @@ def test_every_request_body_is_shown_with_all_its_keys(openapi: dict[str, Any]):
 def test_parameters_in_the_address_are_shown_with_type_and_meaning(openapi: dict[str, Any]):
     rows = re.findall(r"<tr>(.*?)</tr>", documentation(openapi))
     cells = [[unescape(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", row)] for row in rows]
-    assert ["sort", "", "probability or lift", "Default: probability."] in cells
+    meaning = "lift lists what is most unusual: probability over the usual rate. Default: probability."
+    assert ["sort", "", "probability or lift", meaning] in cells
     assert ["start", "required", "string", "One of the starts of /v1/past-forecasts."] in cells
     assert ["since", "", "integer", "Only facts with greater numbers. Default: 0."] in cells
     assert not [cell for row in cells for cell in row if cell.startswith("{")]
+
+
+def test_every_parameter_and_every_field_has_a_description(openapi: dict[str, Any]):
+    routes = {path: route for path, methods in openapi["paths"].items() for route in methods.values()}
+    parameters = [(path, one) for path, route in routes.items() for one in route.get("parameters", [])]
+    assert [(path, one["name"]) for path, one in parameters if not one.get("description")] == []
+    fields = {
+        f"{name}.{key}": field
+        for name, schema in openapi["components"]["schemas"].items()
+        for key, field in schema.get("properties", {}).items()
+    }
+    assert [name for name, field in fields.items() if not field.get("description")] == []
 
 
 def test_every_type_that_is_mentioned_is_shown(openapi: dict[str, Any]):

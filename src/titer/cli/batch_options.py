@@ -82,11 +82,11 @@ GpusOption = Annotated[
 ]
 PartitionSizeOption = Annotated[
     int | None,
-    typer.Option("--partition-size", min=1, show_default="8192", help="Questions for each file of a folder."),
+    typer.Option("--partition-size", min=1, help="Questions for each file of a folder (default: 8192)."),
 ]
 FormatOption = Annotated[
     PartitionFormat | None,
-    typer.Option("--format", show_default="parquet", help="Format of the files in a folder of answers."),
+    typer.Option("--format", help="Format of the files in a folder of answers (default: parquet)."),
 ]
 
 

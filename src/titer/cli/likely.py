@@ -26,7 +26,7 @@ def likely(
     object: ObjectArgument = None,
     within: WithinOption = "1",
 ) -> None:
-    """Say how likely an event is to happen within a window of time steps.
+    """Estimate how likely an event is to happen within a window of time steps.
 
     Only facts before the first step of the window are used. Any unambiguous prefix of a name is accepted, in any case.
     """

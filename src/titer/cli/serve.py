@@ -48,9 +48,9 @@ def serve(
 
     if token is None and host not in LOOPBACK:
         note(f"warning: every client that can reach {host} can send questions; set --token to require a token")
+    note_state(run)
     if not (run / EVENTS).is_file():
         note("training the event model, once for this run, before the service starts")
-    note_state(run)
     run_server(
         run, host=host, port=port, store=store, token=token, device=device, log_format=log_format, workers=workers
     )

@@ -100,7 +100,7 @@ def train(
 ) -> None:
     """Train a model on a dataset and write a run directory.
 
-    Without a model, what counting past facts reaches is measured too, and the output says when it is as good. With
+    Without --model and --config, the recurrency baseline is measured too, and the output says if it is as good. With
     --workers, or started by torchrun, several processes train one model: they divide every batch among them.
     """
     from titer.runs.overwriting import check_can_create

@@ -24,7 +24,7 @@ def when(
     relation: RelationArgument = None,
     object: ObjectArgument = None,
 ) -> None:
-    """Say when an event happens next: quantiles, and the probability of each of the next 30 time steps.
+    """Forecast when an event happens next: quantiles, and the probability of each of the next 30 time steps.
 
     Only facts before the first step are used. Any unambiguous prefix of a name is accepted, in any case.
     """

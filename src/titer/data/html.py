@@ -1,11 +1,12 @@
 """HTML of a dataset, for notebooks."""
 
 from itertools import islice
-from xml.etree.ElementTree import Element, tostring
+from xml.etree.ElementTree import Element
 
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.drawing.elements import el, table
+from titer.drawing.notebook import notebook_html
 
 NUM_EXAMPLES = 3
 
@@ -14,14 +15,13 @@ def dataset_html(dataset: Dataset) -> str:
     """Return the name, the sizes of the splits, the time range and a few example facts as HTML."""
     vocabulary, axis = dataset.vocabulary, dataset.axis
     counts = f"{vocabulary.sizes}, time unit: {axis.unit}"
-    page = el(
-        "div",
-        el("p", el("strong", dataset.name), f": {counts}"),
+    return notebook_html(
+        el("h4", dataset.name),
+        el("p", counts),
         table(["split", "facts", "from", "to"], [_split_row(dataset, name) for name in dataset.splits]),
         el("p", "Example facts of the training split:"),
         table(["subject", "relation", "object", "time"], _examples(dataset), numbers_from=4),
     )
-    return tostring(page, encoding="unicode", method="html")
 
 
 def _split_row(dataset: Dataset, name: str) -> list[Element | str]:

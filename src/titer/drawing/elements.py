@@ -25,17 +25,21 @@ def el(tag: str, *children: Child, **attributes: object) -> Element:
     return node
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[Child]], numbers_from: int = 1) -> Element:
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[Child]], numbers_from: int = 1, numbers_to: int = 0
+) -> Element:
     """Return a table.
 
     Args:
         headers: The header row.
         rows: The other rows.
         numbers_from: The first column that is aligned to the right, as numbers are; all later ones are, too.
+        numbers_to: Columns before this one are aligned to the right, too.
     """
 
     def cells(tag: str, row: Sequence[Child]) -> Element:
-        return el("tr", *(el(tag, cell, class_="number" if i >= numbers_from else "") for i, cell in enumerate(row)))
+        numbers = ({"class_": "number"} if i >= numbers_from or i < numbers_to else {} for i in range(len(row)))
+        return el("tr", *(el(tag, cell, **classes) for cell, classes in zip(row, numbers, strict=True)))
 
     body = el("tbody", *(cells("td", row) for row in rows))
     # A wide table scrolls in its own box, not with the page.

@@ -24,11 +24,6 @@ class PairedDifference:
     low: float
     high: float
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether the interval does not contain zero."""
-        return self.low > 0 or self.high < 0
-
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers by name, for JSON."""
         return asdict(self)

@@ -110,12 +110,12 @@ class Ranking:
         row, entity = row.index_select(0, others), entity.index_select(0, others)
         rows = torch.arange(len(answers), device=answers.device)
         found = scores.at(torch.cat([rows, row]), torch.cat([answers, entity]))
-        self._true, rivals = found[: len(answers)], found[len(answers) :]
+        self._true, removed = found[: len(answers)], found[len(answers) :]
         theirs = self._true.index_select(0, row)
         # Subtracting the filtered entries one by one is faster than masking them in all blocks.
         self._better, self._equal = (torch.zeros(len(answers), device=found.device) for _ in range(2))
-        self._better.index_add_(0, row, (rivals > theirs).float(), alpha=-1)
-        self._equal.index_add_(0, row, (rivals == theirs).float(), alpha=-1)
+        self._better.index_add_(0, row, (removed > theirs).float(), alpha=-1)
+        self._equal.index_add_(0, row, (removed == theirs).float(), alpha=-1)
         self._num_entities = scores.num_entities
 
     def add(self, block: ScoreBlock) -> None:

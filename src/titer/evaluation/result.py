@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from xml.etree.ElementTree import tostring
 
 import torch
 from torch import Tensor
@@ -11,6 +10,7 @@ from torch import Tensor
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.drawing.elements import el, table
+from titer.drawing.notebook import notebook_html
 from titer.errors import TiterError
 from titer.evaluation.calibration import Confidence
 from titer.evaluation.metrics import METRIC_HEADERS, Metrics, by_group, metric_cells
@@ -237,7 +237,7 @@ class Evaluation:
         }
 
     def _serves(self, protocol: Protocol) -> bool:
-        """Whether the ranks of another protocol follow from the same scores and the same filter."""
+        """Return whether the ranks of another protocol follow from the same scores and the same filter."""
         return (protocol.filter, protocol.past) == (self.protocol.filter, self.protocol.past)
 
     def _title(self) -> str:
@@ -257,10 +257,9 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """Return the evaluation as a table for notebooks."""
-        parts = el(
-            "div",
-            el("p", el("strong", self._title()), el("br"), f"Protocol: {self.protocol}."),
+        return notebook_html(
+            el("h4", self._title()),
+            el("p", f"Protocol: {self.protocol}."),
             table(["", *METRIC_HEADERS], [[label, *metric_cells(metrics)] for label, metrics in self.rows()]),
             el("p", f"Calibration: {self.confidence} at temperature {self.temperature:.3g}."),
         )
-        return tostring(parts, encoding="unicode", method="html")

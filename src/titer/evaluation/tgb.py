@@ -135,9 +135,9 @@ def _among_listed(
     # Queries of one batch have lists of one length, and few lists have the answer too.
     for group in torch.unique(length * 2 + listed).tolist():
         rows = (length * 2 + listed == group).nonzero()[:, 0]
-        rivals = entity[first[rows][:, None] + torch.arange(group // 2)]
+        negatives = entity[first[rows][:, None] + torch.arange(group // 2)]
         answer = answers[rows][:, None]
-        asked = rivals if group % 2 else torch.cat([rivals, answer], dim=1)
+        asked = negatives if group % 2 else torch.cat([negatives, answer], dim=1)
         scores = model.score_candidates(queries[rows].to(model.device), asked.to(model.device), history).cpu()
         check_scores(model, scores)
         true = scores[asked == answer][:, None]

@@ -3,28 +3,21 @@
 import time
 from dataclasses import dataclass, field
 from typing import Any
-from xml.etree.ElementTree import tostring
 
 import torch
 from torch import Tensor
 
-from titer.counted import counted
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
-from titer.drawing.charts import reliability
-from titer.evaluation.calibration import CalibrationBin
 from titer.events.baselines import NAMES, Baselines, fit_baselines
 from titer.events.index import EventIndex
 from titer.events.metrics import EventMetrics, StepForecast, measure
 from titer.events.model import EventModel
 from titer.events.origin import Origin
-from titer.events.waiting import WaitingMetrics, WaitingTimes
+from titer.events.waiting import MODEL_ROW, WaitingMetrics, WaitingTimes
 from titer.graph.history import History
 from titer.models.base import Model
 from titer.progress import track
-
-MODEL_ROW = "titer"
-"""Name of the event model's row beside the baselines."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +43,6 @@ class EventEvaluation:
     in_window: dict[str, EventMetrics]
     waiting: dict[str, WaitingMetrics] = field(default_factory=dict[str, WaitingMetrics])
     seconds: float = 0.0
-
-    def reliability_plot(self) -> str:
-        """Return a reliability diagram of the event model as SVG in an HTML figure."""
-        bins = [CalibrationBin(b.forecasts, b.probability, b.frequency) for b in self.at_step[MODEL_ROW].reliability]
-        title = f"Events of {self.dataset.name}, {self.split} split, {counted(self.horizon, 'step')} ahead"
-        drawn = reliability(bins, title, ("probability of an event", "share that happened"), ("forecasts", "happened"))
-        return tostring(drawn, encoding="unicode", method="html")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain types, for JSON."""

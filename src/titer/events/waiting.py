@@ -20,6 +20,7 @@ MIN_STEPS = 10
 EVERY = 7
 """Only every seventh step is an origin, since the waiting times of consecutive steps are nearly the same."""
 MODEL_ROW = "titer"
+"""Name of the event model's row beside the baselines."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from titer.export.content import ExportContent, import_command, key_of
 ENTITY, FORECAST, EVIDENCE = "Entity", "Forecast", "Evidence"
 START, END = f":START_ID({ENTITY})", f":END_ID({ENTITY})"
 
-NODES = {"entities.csv": ENTITY, "forecasts.csv": FORECAST, "evidence.csv": EVIDENCE}
 RELATIONSHIPS = ("facts.csv", "forecast_entities.csv", "forecast_evidence.csv", "evidence_hops.csv")
 
 

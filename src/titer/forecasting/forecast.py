@@ -196,7 +196,7 @@ class Forecast:
     def to_table(self) -> "pa.Table":
         """Return an Arrow table with one row for every answer.
 
-        See ``titer.forecasting.tables.to_table`` for many forecasts in one table.
+        ``titer.to_table`` returns many forecasts in one table.
         """
         from titer.forecasting.tables import to_table
 
@@ -206,7 +206,7 @@ class Forecast:
     def to_pandas(self) -> "pd.DataFrame":
         """Return ``to_table`` as a pandas data frame.
 
-        See ``titer.forecasting.tables.to_pandas`` for many forecasts in one data frame.
+        ``titer.to_table(forecasts).to_pandas()`` returns many forecasts in one data frame.
 
         Raises:
             MissingPackageError: pandas is not installed.

@@ -116,8 +116,10 @@ class NameIndex:
                 names += [self.names[i] for simple in best for i in self._simple[simple]]
         return names[:limit]
 
-    def _search(self, typed: str) -> int | tuple[str, list[str]]:
+    def _search(self, typed: object) -> int | tuple[str, list[str]]:
         """Return an id, or an error message and suggestions."""
+        if not isinstance(typed, str):
+            return f"the name of the {self.what} must be text, such as {str(typed)!r}, not {typed!r}", []
         wanted = simplified(typed)
         if not wanted:
             return f"the name of the {self.what} is empty", []

@@ -56,7 +56,7 @@ def draw_evidence(forecast: Forecast, answer: Answer, *, interactive: bool = Fal
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Picture:
     """A picture that notebooks display and ``save`` writes to a file.
 
@@ -65,6 +65,9 @@ class Picture:
     """
 
     svg: str
+
+    def __repr__(self) -> str:
+        return f"<Picture: {len(self.svg):,} characters of SVG>"
 
     @classmethod
     def of(cls, forecast: Forecast, rank: int = 1, *, embedded: bool = False) -> "Picture":

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from titer.data.facts import COLUMNS
 from titer.data.readers.arrow import DAMAGE, ArrowFile, ArrowTable
 from titer.data.readers.base import Batch, Source
 from titer.data.readers.expression import find_column
@@ -18,7 +19,6 @@ from titer.errors import DataError
 from titer.forecasting.forecast import Unanswered
 from titer.forecasting.question import Question
 
-COLUMNS = ("subject", "relation", "object", "time")
 QUESTION_ROWS = pa.schema([("row", pa.int64()), *((name, pa.string()) for name in (*COLUMNS, "problem"))])
 """The columns of a table of questions; ``problem`` says why a row cannot be read."""
 OWN = "own"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from titer.errors import MissingPackageError
+from titer.extras import missing
 from titer.forecasting.forecast import NO_ANSWER, Forecast, Reason, Unanswered
 
 if TYPE_CHECKING:
@@ -50,21 +50,6 @@ def to_table(results: Iterable[Forecast | Unanswered]) -> pa.Table:
     return pa.Table.from_batches(record_batches(results), SCHEMA)
 
 
-def to_pandas(results: Iterable[Forecast | Unanswered]) -> "pd.DataFrame":
-    """Return all results as one pandas data frame.
-
-    Args:
-        results: Forecasts, and questions that could not be answered.
-
-    Returns:
-        A data frame with the rows and columns of ``to_table``.
-
-    Raises:
-        MissingPackageError: pandas is not installed.
-    """
-    return as_pandas(to_table(results))
-
-
 def as_pandas(table: pa.Table) -> "pd.DataFrame":
     """Return a table as a pandas data frame.
 
@@ -77,7 +62,7 @@ def as_pandas(table: pa.Table) -> "pd.DataFrame":
     try:
         import_module("pandas")
     except ImportError:
-        raise MissingPackageError("data frames need pandas, which is not installed; run: pip install pandas") from None
+        raise missing("a data frame", package="pandas") from None
     return table.to_pandas()
 
 

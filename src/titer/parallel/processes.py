@@ -88,7 +88,7 @@ def _contact() -> Generator[None]:
         raise
     except RuntimeError as error:
         number = os.environ.get("RANK", "0")
-        # The text of the backend names its own sources and sockets, which help nobody here.
+        # The text of the backend names its own sources and sockets, which do not help the user.
         raise TiterError(
             f"process {number} stopped: another process has ended or cannot be reached. "
             "The last checkpoint is kept; continue with --resume"

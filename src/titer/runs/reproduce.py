@@ -44,7 +44,8 @@ def find_configuration(name: str, folder: Path = PUBLISHED) -> Path:
     path = folder / f"{name.lower()}.toml"
     if not re.fullmatch(r"[\w-]+/[\w-]+", name) or not path.is_file():
         known = configurations(folder)
-        message = f"unknown configuration {name!r} in {folder}; run titer models for the published ones"
+        place = "" if folder == PUBLISHED else f" in {folder}"
+        message = f"unknown configuration {name!r}{place}; titer models lists the published ones"
         raise UnknownNameError(message, suggest(name.lower(), known, 4))
     return path
 

@@ -11,4 +11,4 @@ try:
     for name in ("fastapi", "uvicorn", "pydantic_settings", "sqlalchemy", "prometheus_client"):
         import_module(name)
 except ImportError:
-    raise missing("The service", "serve") from None
+    raise missing("the service", "serve") from None

@@ -9,17 +9,14 @@ from pydantic import BaseModel, Field
 from titer.forecasting.events.results import WhenForecast
 from titer.forecasting.track_record import CheckedForecast
 from titer.service.problems import ProblemError, check_limits
-from titer.service.schemas import ChangesIn, Name
+from titer.service.schemas import ChangesIn, TripleIn
 from titer.service.serving import Current
 from titer.service.settings import Settings
 
 
-class WhenIn(ChangesIn):
+class WhenIn(TripleIn, ChangesIn):
     """An event, and changes of the history to forecast it under."""
 
-    subject: Name
-    relation: Name
-    object: Name
     start: Annotated[str, Field(max_length=100)] | None = Field(
         None, alias="from", description="First step. Default: the step after the last known fact."
     )
@@ -38,7 +35,7 @@ class PastWindowsOut(BaseModel):
 def add_event_change_routes(app: FastAPI, settings: Settings) -> None:
     """Add the routes to an app."""
 
-    @app.post("/v1/when", summary="Say when an event happens if facts are left out of the history or added to it")
+    @app.post("/v1/when", summary="Forecast when an event happens if facts are left out of the history or added to it")
     async def when(request: WhenIn, current: Current) -> WhenForecast:
         check_limits(("explain", request.explain, settings.max_evidence))
         names = (request.subject, request.relation, request.object)

@@ -14,7 +14,7 @@ from titer.service.settings import Settings
 
 MAX_EVENTS = 1000
 MAX_PAST = 500
-FilterQuery = Annotated[str | None, Query(max_length=1000)]
+FilterQuery = Annotated[str | None, Query(max_length=1000, description="Only facts with this name.")]
 FromQuery = Annotated[
     str | None,
     Query(alias="from", max_length=100, description="First step. Default: the step after the last known fact."),
@@ -22,29 +22,36 @@ FromQuery = Annotated[
 WithinQuery = Annotated[
     str, Query(max_length=20, description="Length of the window: time steps, such as 7, or a duration, such as 7d.")
 ]
+SortQuery = Annotated[
+    Literal["probability", "lift"],
+    Query(description="lift lists what is most unusual: probability over the usual rate."),
+]
+KindQuery = Annotated[
+    Literal["repeats", "continues", "begins", "ends", "new"] | None, Query(description="Only this kind of events.")
+]
 ExplainQuery = Annotated[int, Query(ge=0, description="Pieces of evidence of each sort for each event.")]
 
 
 class KnownFactOut(BaseModel):
     """A known fact."""
 
-    subject: str
-    relation: str
-    object: str
-    time: str
+    subject: str = Field(description="Name of the subject.")
+    relation: str = Field(description="Name of the relation.")
+    object: str = Field(description="Name of the object.")
+    time: str = Field(description="The time step, as a sortable date or a number.")
     date: str = Field(description="The time step, for readers.")
 
 
 class PastEventsOut(BaseModel):
     """The latest known facts, latest first."""
 
-    facts: list[KnownFactOut]
+    facts: list[KnownFactOut] = Field(description="The facts.")
 
 
 class EventRecordOut(BaseModel):
     """Evaluations of the event forecasts, as ``titer evaluate --events`` recorded them."""
 
-    evaluations: list[dict[str, Any]]
+    evaluations: list[dict[str, Any]] = Field(description="Metrics, each with its split and horizon.")
 
 
 def add_event_routes(app: FastAPI, settings: Settings) -> None:
@@ -66,9 +73,9 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
         entity: Annotated[str | None, Query(max_length=1000, description="Subject or object of all events.")] = None,
         start: FromQuery = None,
         within: WithinQuery = "1",
-        top: Annotated[int, Query(ge=1)] = 50,
-        sort: Literal["probability", "lift"] = "probability",
-        kind: Literal["repeats", "continues", "begins", "ends", "new"] | None = None,
+        top: Annotated[int, Query(ge=1, description="Number of events.")] = 50,
+        sort: SortQuery = "probability",
+        kind: KindQuery = None,
         explain: ExplainQuery = 0,
     ) -> EventForecast:
         check(top, explain)
@@ -81,7 +88,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
 
         return await current.batcher.alone(work)
 
-    @app.get("/v1/likely", summary="Say how likely an event is within a window of time steps")
+    @app.get("/v1/likely", summary="Estimate how likely an event is within a window of time steps")
     async def likely(
         current: Current,
         subject: NameQuery,
@@ -97,7 +104,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
             lambda: current.forecaster.likely(*names, within, start=start, explain=explain)
         )
 
-    @app.get("/v1/when", summary="Say when an event happens next")
+    @app.get("/v1/when", summary="Forecast when an event happens next")
     async def when(
         current: Current,
         subject: NameQuery,
@@ -115,7 +122,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
         current: Current,
         entity: FilterQuery = None,
         relation: FilterQuery = None,
-        limit: Annotated[int, Query(ge=1, le=MAX_PAST)] = 50,
+        limit: Annotated[int, Query(ge=1, le=MAX_PAST, description="Number of facts at most.")] = 50,
     ) -> PastEventsOut:
         def work() -> PastEventsOut:
             facts = current.forecaster.latest_facts(entity, relation, limit)
@@ -124,7 +131,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
 
         return await asyncio.to_thread(work)
 
-    @app.get("/v1/events/record", summary="Say how good the event forecasts were")
+    @app.get("/v1/events/record", summary="Return how good the event forecasts were")
     async def record(current: Current) -> EventRecordOut:
         _, evaluations = await asyncio.to_thread(current.evaluations)
         return EventRecordOut(evaluations=evaluations)

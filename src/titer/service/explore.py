@@ -8,32 +8,30 @@ from pydantic import BaseModel, Field
 
 from titer.forecasting.past_windows import useful_windows
 from titer.service.profiles import CountedName, EntityOut, Profiles, RelationOut
-from titer.service.schemas import MAX_NAMES, NameQuery
+from titer.service.schemas import LimitQuery, NameQuery, PrefixQuery
 from titer.service.serving import Current
 from titer.service.settings import Settings
-
-Limit = Annotated[int, Query(ge=1, le=MAX_NAMES, description="Length of each list at most.")]
 
 
 class CountedNamesOut(BaseModel):
     """Names that complete a text."""
 
-    names: list[CountedName]
+    names: list[CountedName] = Field(description="The names, frequent ones first.")
 
 
 class WindowChoice(BaseModel):
     """A length of a window."""
 
-    steps: int
-    words: str
+    steps: int = Field(description="The length in time steps.")
+    words: str = Field(description="The length in words.")
 
 
 class Example(BaseModel):
     """A frequent fact, to ask about."""
 
-    subject: str
-    relation: str
-    object: str
+    subject: str = Field(description="Name of the subject.")
+    relation: str = Field(description="Name of the relation.")
+    object: str = Field(description="Name of the object.")
 
 
 class OverviewOut(BaseModel):
@@ -53,20 +51,20 @@ def add_explore_routes(app: FastAPI, settings: Settings) -> None:
     """Add the routes about names, entities and relations to an app."""
 
     @app.get("/v1/overview", summary="Return the most frequent names, and questions to begin with")
-    async def overview(current: Current, limit: Limit = 8) -> OverviewOut:
+    async def overview(current: Current, limit: LimitQuery = 8) -> OverviewOut:
         return await asyncio.to_thread(_overview, current.profiles, limit, read_only=settings.token is None)
 
     @app.get("/v1/names", summary="Complete a name, with the number of its facts")
     async def names(
         current: Current,
-        kind: Literal["entity", "relation"],
-        q: Annotated[str, Query(max_length=200)] = "",
-        limit: Limit = 10,
+        kind: Annotated[Literal["entity", "relation"], Query(description="What the names are names of.")],
+        q: PrefixQuery = "",
+        limit: LimitQuery = 10,
     ) -> CountedNamesOut:
         return await asyncio.to_thread(_complete, current.profiles, kind, q, limit)
 
     @app.get("/v1/entity", summary="Return the past of an entity: timeline, partners and relations")
-    async def entity(current: Current, name: NameQuery, limit: Limit = 12) -> EntityOut:
+    async def entity(current: Current, name: NameQuery, limit: LimitQuery = 12) -> EntityOut:
         def work() -> EntityOut:
             facts, forecaster = current.profiles.current(), current.forecaster
             return facts.of_entity(forecaster.entities.find(name), forecaster.axis, limit)
@@ -74,7 +72,7 @@ def add_explore_routes(app: FastAPI, settings: Settings) -> None:
         return await asyncio.to_thread(work)
 
     @app.get("/v1/relation", summary="Return the past of a relation: timeline, subjects and objects")
-    async def relation(current: Current, name: NameQuery, limit: Limit = 12) -> RelationOut:
+    async def relation(current: Current, name: NameQuery, limit: LimitQuery = 12) -> RelationOut:
         def work() -> RelationOut:
             facts, forecaster = current.profiles.current(), current.forecaster
             return facts.of_relation(forecaster.relations.find(name), forecaster.axis, limit)

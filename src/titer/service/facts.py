@@ -48,7 +48,7 @@ def add_fact_routes(app: FastAPI, settings: Settings, telemetry: Telemetry) -> N
     async def listed(
         current: Current,
         since: Annotated[int, Query(ge=0, le=MAX_SEQUENCE, description="Only facts with greater numbers.")] = 0,
-        limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 1000,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="Number of facts at most.")] = 1000,
     ) -> AddedFactsOut:
         found = await with_store(current, lambda: current.forecaster.fact_store.page(since, limit))
         return AddedFactsOut(facts=[_out(fact, current.forecaster.axis) for fact in found])

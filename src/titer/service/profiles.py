@@ -21,16 +21,16 @@ MAX_BARS = 60
 class CountedName(BaseModel):
     """A name, and in how many facts it occurs."""
 
-    name: str
-    facts: int
+    name: str = Field(description="The name.")
+    facts: int = Field(description="Number of facts.")
 
 
 class CountedPair(BaseModel):
     """Two entities, and how many facts have them as subject and object."""
 
-    subject: str
-    object: str
-    facts: int
+    subject: str = Field(description="Name of the subject.")
+    object: str = Field(description="Name of the object.")
+    facts: int = Field(description="Number of facts.")
 
 
 class Bar(BaseModel):
@@ -38,14 +38,14 @@ class Bar(BaseModel):
 
     start: str = Field(description="The first time step, as a sortable date or a number.")
     date: str = Field(description="The first time step, for readers.")
-    facts: int
+    facts: int = Field(description="Number of facts.")
 
 
 class Profile(BaseModel):
     """How often something occurs, and when."""
 
-    name: str
-    facts: int
+    name: str = Field(description="The name.")
+    facts: int = Field(description="Number of facts.")
     first: str | None = Field(description="Date of the first fact, for readers; null without facts.")
     last: str | None = Field(description="Date of the last fact, for readers; null without facts.")
     each: str = Field(description="Duration of each bar of the timeline, in words.")
@@ -63,8 +63,8 @@ class EntityOut(Profile):
 class RelationOut(Profile):
     """The past of a relation."""
 
-    subjects: list[CountedName]
-    objects: list[CountedName]
+    subjects: list[CountedName] = Field(description="The most frequent subjects.")
+    objects: list[CountedName] = Field(description="The most frequent objects.")
     pairs: list[CountedPair] = Field(description="The most frequent subjects and objects together.")
 
 

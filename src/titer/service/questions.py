@@ -1,9 +1,8 @@
 """Routes that answer questions."""
 
 import asyncio
-from typing import Annotated
 
-from fastapi import FastAPI, Query, Response
+from fastapi import FastAPI, Response
 
 from titer.forecasting.forecast import Answer, Forecast, Unanswered
 from titer.forecasting.picture import Picture
@@ -11,13 +10,14 @@ from titer.forecasting.question import Question
 from titer.forecasting.what_if import WhatIf
 from titer.service.problems import check_limits
 from titer.service.schemas import (
-    MAX_NAMES,
     ExplainIn,
+    LimitQuery,
     ManyIn,
     ManyOut,
     NamesOut,
     OneOrManyIn,
     PictureIn,
+    PrefixQuery,
     QuestionIn,
     WhatIfIn,
 )
@@ -79,8 +79,8 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/entities", summary="Complete the name of an entity")
     async def entities(
         current: Current,
-        q: Annotated[str, Query(max_length=200)] = "",
-        limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10,
+        q: PrefixQuery = "",
+        limit: LimitQuery = 10,
     ) -> NamesOut:
         def complete() -> NamesOut:
             current.forecaster.refresh()
@@ -91,8 +91,8 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/relations", summary="Complete the name of a relation")
     async def relations(
         current: Current,
-        q: Annotated[str, Query(max_length=200)] = "",
-        limit: Annotated[int, Query(ge=1, le=MAX_NAMES)] = 10,
+        q: PrefixQuery = "",
+        limit: LimitQuery = 10,
     ) -> NamesOut:
         return await asyncio.to_thread(lambda: NamesOut(names=current.forecaster.relations.completions(q, limit)))
 

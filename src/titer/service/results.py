@@ -1,4 +1,4 @@
-"""Results of a forecaster as response models."""
+"""Results of a forecaster and of its fact store as response models."""
 
 from functools import cache
 
@@ -8,10 +8,12 @@ from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEv
 from titer.forecasting.forecast import Answer, Forecast, PastFact, Reason, Unanswered
 from titer.forecasting.track_record import CheckedEvent, CheckedForecast
 from titer.forecasting.what_if import Move, WhatIf
+from titer.store.named import Added
 
 RESULTS = (
     *(PastFact, Reason, Answer, Forecast, Unanswered, Move, WhatIf),
     *(LikelyEvent, EventForecast, Likelihood, WhenForecast, CheckedEvent, CheckedForecast),
+    Added,
 )
 """The dataclasses that routes return. A class follows those of its fields."""
 

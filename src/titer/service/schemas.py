@@ -9,12 +9,15 @@ from pydantic_core import PydanticCustomError
 from titer.forecasting.forecast import Forecast, Unanswered
 
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
+RelationName = Annotated[Name, Field(description="Name of the relation.", examples=["hold talks with"])]
 Date = Annotated[str, Field(max_length=100)] | StrictInt
 FactRow = tuple[str, str, str, str | int] | tuple[str, str, str]
-NameQuery = Annotated[str, Query(min_length=1, max_length=1000)]
+NameQuery = Annotated[str, Query(min_length=1, max_length=1000, description="A name, or an unambiguous prefix of it.")]
+PrefixQuery = Annotated[str, Query(max_length=200, description="The text to complete, in any case.")]
 MAX_CHANGES = 100
 MAX_NAMES = 50
 """Names in a list of completions at most."""
+LimitQuery = Annotated[int, Query(ge=1, le=MAX_NAMES, description="Length of each list at most.")]
 MAX_QUESTIONS, MAX_FACTS = 10_000, 50_000
 """Upper bounds for any service, whatever its settings: these are checked before anything else."""
 FIRST_MISTAKE = FailFast()
@@ -42,7 +45,7 @@ class QuestionIn(Request):
     """Ask for the object of (subject, relation, ?) or the subject of (?, relation, object)."""
 
     subject: Name | None = Field(None, description="Leave out to ask for the subject.", examples=["Aldoria"])
-    relation: Name = Field(examples=["hold talks with"])
+    relation: RelationName
     object: Name | None = Field(None, description="Leave out to ask for the object.")
     at: Date | None = Field(
         None, description="A date in the form of the data. Default: the step after the last known fact."
@@ -63,7 +66,9 @@ class OneIn(QuestionIn, Amount):
 class ManyIn(Amount):
     """Several questions, answered together."""
 
-    questions: Annotated[list[QuestionIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MAX_QUESTIONS)
+    questions: Annotated[list[QuestionIn], FIRST_MISTAKE] = Field(
+        min_length=1, max_length=MAX_QUESTIONS, description="The questions."
+    )
 
 
 def _one_or_many(body: Any) -> str:
@@ -78,9 +83,9 @@ OneOrManyIn = Annotated[Annotated[OneIn, Tag("one")] | Annotated[ManyIn, Tag("ma
 class TripleIn(Request):
     """Subject, relation and object in names."""
 
-    subject: Name
-    relation: Name
-    object: Name
+    subject: Name = Field(description="Name of the subject.")
+    relation: RelationName
+    object: Name = Field(description="Name of the object.")
 
 
 class FactIn(TripleIn):
@@ -111,8 +116,12 @@ class LeftOutIn(TripleIn):
 class ChangesIn(Request):
     """Facts to leave out of the history, and facts to add to it."""
 
-    without: Annotated[list[LeftOutIn], FIRST_MISTAKE] = Field([], max_length=MAX_CHANGES)
-    with_: Annotated[list[FactIn], FIRST_MISTAKE] = Field([], alias="with", max_length=MAX_CHANGES)
+    without: Annotated[list[LeftOutIn], FIRST_MISTAKE] = Field(
+        [], max_length=MAX_CHANGES, description="Facts to leave out of the history."
+    )
+    with_: Annotated[list[FactIn], FIRST_MISTAKE] = Field(
+        [], alias="with", max_length=MAX_CHANGES, description="Facts to add to the history."
+    )
 
     @property
     def changes(self) -> dict[str, list[FactRow]]:
@@ -127,14 +136,14 @@ class WhatIfIn(OneIn, ChangesIn):
 class ExplainIn(QuestionIn, ChangesIn):
     """A question, and the answer to explain."""
 
-    answer: Name
+    answer: Name = Field(description="Name of the answer.")
     limit: int = Field(10, ge=1, description="Number of reasons.")
 
 
 class PictureIn(Request):
     """A forecast with evidence, as this service returned it, and the answer to draw."""
 
-    forecast: Forecast
+    forecast: Forecast = Field(description="The forecast, with evidence for the answer.")
     rank: int = Field(1, ge=1, description="Rank of the answer whose evidence is drawn.")
     embedded: bool = Field(False, description="Leave out the style sheet, for pages that include timeline.css.")
 
@@ -142,7 +151,7 @@ class PictureIn(Request):
 class FactsIn(Request):
     """Facts to add."""
 
-    facts: Annotated[list[FactIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MAX_FACTS)
+    facts: Annotated[list[FactIn], FIRST_MISTAKE] = Field(min_length=1, max_length=MAX_FACTS, description="The facts.")
     backfill: bool = Field(False, description="Accept facts earlier than the last known one.")
     allow_future: bool = Field(False, description="Accept facts after today or far after the last known one.")
 
@@ -159,68 +168,68 @@ class RemovalIn(Request):
 class ManyOut(BaseModel):
     """The results of several questions, in their order."""
 
-    forecasts: list[Forecast | Unanswered]
+    forecasts: list[Forecast | Unanswered] = Field(description="A forecast for each question, or why there is none.")
 
 
 class AddedFactOut(BaseModel):
     """A fact that was added, with its number."""
 
-    sequence: int
-    subject: str
-    relation: str
-    object: str
-    time: str
-    added_at: str
+    sequence: int = Field(description="Its number; the first fact that was added has number 1.")
+    subject: str = Field(description="Name of the subject.")
+    relation: str = Field(description="Name of the relation.")
+    object: str = Field(description="Name of the object.")
+    time: str = Field(description="The time step, as a sortable date or a number.")
+    added_at: str = Field(description="When it was added, in UTC.")
 
 
 class RemovedOut(BaseModel):
     """Facts that were removed; they are not used from the next question on."""
 
-    removed: list[AddedFactOut]
+    removed: list[AddedFactOut] = Field(description="The removed facts.")
     facts: int = Field(description="Number of added facts that are left.")
 
 
 class AddedFactsOut(BaseModel):
     """Added facts, in the order of their addition."""
 
-    facts: list[AddedFactOut]
+    facts: list[AddedFactOut] = Field(description="The facts.")
 
 
 class NamesOut(BaseModel):
     """Names that complete a text."""
 
-    names: list[str]
+    names: list[str] = Field(description="The names, those that begin with the text first.")
 
 
 class HealthOut(BaseModel):
     """The service is running."""
 
-    status: Literal["ok"]
+    status: Literal["ok"] = Field(description="Always ok.")
 
 
 class ReadyOut(BaseModel):
     """The model is loaded and the fact store responds."""
 
-    status: Literal["ready"]
+    status: Literal["ready"] = Field(description="Always ready; otherwise the response is an error.")
 
 
 class ModelOut(BaseModel):
     """The served model and its data."""
 
-    model: str
+    model: str = Field(description="Name of the model.")
     version: str | None = Field(description="The version of the run; it changes with every training.")
     trained: str | None = Field(description="When the weights were written, in UTC.")
-    dataset: str
-    checksum: str
-    entities: int
-    relations: int
-    facts: int
-    first: str
-    last: str
+    dataset: str = Field(description="Name of the dataset.")
+    checksum: str = Field(description="SHA-256 checksum of the dataset.")
+    entities: int = Field(description="Number of entities, added ones included.")
+    relations: int = Field(description="Number of relations.")
+    facts: int = Field(description="Number of known facts, added ones included.")
+    first: str = Field(description="Time step of the first known fact.")
+    last: str = Field(description="Time step of the last known fact.")
     next: str = Field(description="The time step that a question without a date is about.")
-    temperature: float
-    config: dict[str, Any]
-    evaluations: list[dict[str, Any]]
+    temperature: float = Field(description="What scores are divided by, so that probabilities are calibrated.")
+    config: dict[str, Any] = Field(description="The settings of the model and of its training.")
+    evaluations: list[dict[str, Any]] = Field(description="Metrics, as titer evaluate recorded them.")
 
 
 class ReloadOut(BaseModel):
@@ -229,20 +238,20 @@ class ReloadOut(BaseModel):
     status: Literal["reloaded", "unchanged", "loading"] = Field(
         description="loading: the new version is served as soon as it is ready."
     )
-    version: str | None
-    trained: str | None
+    version: str | None = Field(description="The version that is served.")
+    trained: str | None = Field(description="When its weights were written, in UTC.")
 
 
 class ProblemOut(BaseModel):
     """What is wrong, and what to do."""
 
-    code: str
-    message: str
-    suggestions: list[str] = []
-    details: list[str] = []
+    code: str = Field(description="The kind of error, in a word that does not change.")
+    message: str = Field(description="What is wrong and what to do, in one sentence.")
+    suggestions: list[str] = Field([], description="Existing names similar to an unknown one, most similar first.")
+    details: list[str] = Field([], description="Where the request is wrong, one line for each place.")
 
 
 class ErrorOut(BaseModel):
     """The format of every error."""
 
-    error: ProblemOut
+    error: ProblemOut = Field(description="The error.")

@@ -4,12 +4,11 @@ import csv
 import json
 from pathlib import Path
 
+from titer.data.facts import COLUMNS
 from titer.errors import DataError
 from titer.files import atomic_path
 from titer.files.cells import spreadsheet_safe
 from titer.store.facts import FactStore
-
-COLUMNS = ("subject", "relation", "object", "time")
 
 
 def export_facts(store: FactStore, path: Path, *, raw_csv: bool = False) -> int:

@@ -13,7 +13,7 @@ from titer.extras import missing
 try:
     from sqlalchemy import Connection, delete, func, insert, select, update
 except ImportError:
-    raise missing("A fact store", "serve") from None
+    raise missing("a fact store", "serve") from None
 
 from titer.store import schema
 from titer.store.checks import KnownTimes, check_names, check_times

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from titer.errors import StoreError, TiterError
 
@@ -72,6 +72,8 @@ class Added:
     """Entities of the given facts that are not in the dataset, so that the model was not trained on them."""
     last_sequence: int
     """Number of the last fact in the store."""
+
+    __pydantic_config__: ClassVar[dict[str, bool]] = {"use_attribute_docstrings": True}
 
 
 @dataclass(frozen=True)

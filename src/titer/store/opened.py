@@ -15,7 +15,7 @@ try:
     from sqlalchemy import Connection, Engine, insert, inspect, select, text
     from sqlalchemy.exc import SQLAlchemyError
 except ImportError:
-    raise missing("A fact store", "serve") from None
+    raise missing("a fact store", "serve") from None
 
 from titer.store import schema
 from titer.store.database import WRITES, connect, create_sqlite, database_url, shown, without_secrets

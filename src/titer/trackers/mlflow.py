@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from titer.errors import MissingPackageError
+from titer.extras import missing
 from titer.trackers.base import TrackedTraining, Tracker
 
 EXPERIMENT = "titer"
@@ -23,7 +23,7 @@ class MLflowTracker(Tracker):
             from mlflow.entities import Metric, Param
             from mlflow.tracking import MlflowClient
         except ImportError as error:
-            raise MissingPackageError("MLflow is not installed; run pip install 'titer[mlflow]'") from error
+            raise missing("tracking with MLflow", "mlflow") from error
         # The client has no global state, unlike the functions of mlflow: a script may have an active run of its own.
         self._client, self._metric, self._param = MlflowClient(), Metric, Param
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from titer.errors import MissingPackageError
+from titer.extras import missing
 from titer.trackers.base import TrackedTraining, Tracker
 
 FOLDER = "tensorboard"
@@ -20,7 +20,7 @@ class TensorBoardTracker(Tracker):
         try:
             from torch.utils.tensorboard.writer import SummaryWriter
         except ImportError as error:
-            raise MissingPackageError("TensorBoard is not installed; run pip install 'titer[track]'") from error
+            raise missing("tracking with TensorBoard", "track") from error
         self._open = SummaryWriter
 
     def start(self, training: TrackedTraining, previous: str | None) -> str | None:

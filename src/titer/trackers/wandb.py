@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from titer.errors import MissingPackageError
+from titer.extras import missing
 from titer.trackers.base import TrackedTraining, Tracker
 
 PROJECT = "titer"
@@ -21,7 +21,7 @@ class WandbTracker(Tracker):
         try:
             import wandb
         except ImportError as error:
-            raise MissingPackageError("wandb is not installed; run pip install 'titer[wandb]'") from error
+            raise missing("tracking with Weights & Biases", "wandb") from error
         self._wandb = wandb
 
     def start(self, training: TrackedTraining, previous: str | None) -> str | None:

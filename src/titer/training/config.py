@@ -87,7 +87,7 @@ class Config:
         model_name: The name of the model.
         model: The settings of the model, an instance of the ``Config`` class of the model.
         training: The settings of the training.
-        defaults: The names of the training settings that nobody has given a value. ``for_facts`` may change them.
+        defaults: The names of the training settings that were not given. ``for_facts`` may change them.
     """
 
     model_name: str

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from titer.data.dataset import Dataset
-from titer.errors import MissingPackageError, TiterError
+from titer.errors import TiterError
+from titer.extras import missing
 from titer.models.search_space import SearchSpace
 from titer.training.config import Config
 
@@ -38,7 +39,7 @@ def require_optuna() -> None:
     try:
         import optuna
     except ImportError as error:
-        raise MissingPackageError("the search for settings needs Optuna; run pip install 'titer[tune]'") from error
+        raise missing("the search for settings", "tune") from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from titer.data.detection.dates import DateGuess, guess_dates
 from titer.data.time_unit import TimeUnit
 
-# Words in the names of columns, the most telling first.
+# Words in the names of columns, the most specific first.
 WORDS: dict[str, str] = {
     "subject": "subject,head,actor1,actor,source,src,sender,initiator,acquirer,buyer,home team,home,player,person,who,"
     "agent,author,user,employee,investor,from,u,name",

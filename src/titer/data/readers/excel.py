@@ -21,7 +21,7 @@ class ExcelFile(JsonLines):
         try:
             from openpyxl import load_workbook
         except ImportError:
-            raise missing("Reading Excel files", "excel") from None
+            raise missing("reading Excel files", "excel") from None
         try:
             book = load_workbook(self.path, read_only=True, data_only=True)
         except Exception as error:

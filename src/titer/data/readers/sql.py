@@ -29,7 +29,7 @@ def run_query(url: str, query: str, target: Path) -> InputFile:
         from sqlalchemy import create_engine, make_url, text
         from sqlalchemy.exc import ArgumentError, SQLAlchemyError
     except ImportError:
-        raise missing("Reading from a database", "sql") from None
+        raise missing("reading from a database", "sql") from None
     try:
         address = make_url(url)
         name = address.render_as_string(hide_password=True)

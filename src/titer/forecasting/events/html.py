@@ -1,10 +1,10 @@
 """Event forecasts as HTML for notebooks."""
 
-from importlib.resources import files
 from typing import Any
-from xml.etree.ElementTree import Element, tostring
+from xml.etree.ElementTree import Element
 
 from titer.drawing.elements import Child, el, table
+from titer.drawing.notebook import bar, evidence_list, notebook_html
 from titer.forecasting.events.render import EVENT_SHARES, NO_EVENT, labelled_evidence, name, summary, title
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.events.wording import TITLES
@@ -21,9 +21,7 @@ def as_html(result: Any) -> str:
             parts = [el("h4", f"{name(result.event)}: when next?"), el("p", f"{result.horizon}."), *_when(result)]
         case _:
             raise TypeError(f"not a result about events: {type(result).__name__}")
-    style = files("titer.drawing").joinpath("notebook.css").read_text(encoding="utf-8")
-    page = el("div", el("style", style), *parts, class_="titer-result")
-    return tostring(page, encoding="unicode", method="html")
+    return notebook_html(*parts)
 
 
 def _events(forecast: EventForecast) -> list[Element]:
@@ -34,7 +32,7 @@ def _events(forecast: EventForecast) -> list[Element]:
         [
             str(event.rank),
             f"{event.probability:.1%}",
-            _bar(event.probability),
+            bar(event.probability),
             name(event),
             event.kind,
             event.rate,
@@ -43,7 +41,7 @@ def _events(forecast: EventForecast) -> list[Element]:
         for event in forecast.events
     ]
     header = ["", "probability", "", "event", "kind", "usual rate", *(["evidence"] if explained else [])]
-    return [_numbered(table(header, rows, numbers_from=len(header))), *_note(*forecast.events)]
+    return [table(header, rows, numbers_from=len(header), numbers_to=2), *_note(*forecast.events)]
 
 
 def _one(result: Likelihood) -> list[Element]:
@@ -55,7 +53,7 @@ def _when(result: WhenForecast) -> list[Element]:
     last = result.curve[-1].date
     quantiles: list[list[Child]] = [[f"{q.level:.0%}", q.date or f"after {last}"] for q in result.quantiles]
     steps: list[list[Child]] = [
-        [step.date, f"{step.first:.1%}", f"{step.by:.1%}", _bar(step.survival)] for step in result.curve
+        [step.date, f"{step.first:.1%}", f"{step.by:.1%}", bar(step.survival)] for step in result.curve
     ]
     return [
         table(["probability", "happens by"], quantiles, numbers_from=2),
@@ -72,20 +70,9 @@ def _evidence(event: LikelyEvent) -> list[Element]:
     return [
         part
         for label, lines in labelled_evidence(event).items()
-        for part in (el("p", f"{label}:"), el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines)))
+        for part in (el("p", f"{label}:"), evidence_list(lines))
     ]
 
 
 def _note(*events: LikelyEvent) -> list[Element]:
     return [el("p", EVENT_SHARES)] if any(map(labelled_evidence, events)) else []
-
-
-def _bar(share: float) -> Element:
-    return el("div", el("div", style=f"width: {100 * share:.1f}%"), class_="bar")
-
-
-def _numbered(made: Element) -> Element:
-    for row in made.iter("tr"):
-        for cell in row[:2]:
-            cell.set("class", "number")
-    return made

@@ -42,12 +42,12 @@ class _Result:
         Raises:
             MissingPackageError: pandas is not installed.
         """
-        from titer.forecasting.events.tables import to_pandas
+        from titer.forecasting.tables import as_pandas
 
-        return to_pandas([self])
+        return as_pandas(self.to_table())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LikelyEvent:
     """One event with its probability in a window of time steps."""
 
@@ -85,12 +85,16 @@ class LikelyEvent:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
+    def __repr__(self) -> str:
+        name = f"{self.subject} — {self.relation} — {self.object}"
+        return f"LikelyEvent({self.rank}, {name!r}, {self.kind}, probability={self.probability:.4g})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary for JSON."""
         return _plain(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EventForecast(_Result):
     """The most likely events of a window of time steps."""
 
@@ -123,8 +127,11 @@ class EventForecast(_Result):
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
+    def __repr__(self) -> str:
+        return f"EventForecast({self.window!r}, events={len(self.events)}, expected={self.expected:.4g})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Likelihood(_Result):
     """Whether one event happens in a window of time steps."""
 
@@ -142,6 +149,9 @@ class Likelihood(_Result):
     """The event with its probability, usual rate and evidence."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
+
+    def __repr__(self) -> str:
+        return f"Likelihood({self.window!r}, {self.event})"
 
     @property
     def probability(self) -> float:
@@ -183,7 +193,7 @@ class Quantile:
     """The same as a number of steps, 1 for the first; None if it is after the last step."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhenForecast(_Result):
     """When one event happens next."""
 
@@ -203,6 +213,9 @@ class WhenForecast(_Result):
     """The distribution of the time until it happens, step by step."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
+
+    def __repr__(self) -> str:
+        return f"WhenForecast({self.event}, median={self.median})"
 
     @property
     def median(self) -> str | None:

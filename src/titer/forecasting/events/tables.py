@@ -1,8 +1,8 @@
-"""Event forecasts as Arrow tables, data frames and files: one row for every event, or for every step of ``when``."""
+"""Event forecasts as Arrow tables and files: one row for every event, or for every step of ``when``."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,10 +10,7 @@ from titer.forecasting.answer_files import write_batches
 from titer.forecasting.events.render import NO_EVENT
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.forecast import Reason, Unanswered
-from titer.forecasting.tables import EVIDENCE, NUM_ROWS, as_pandas
-
-if TYPE_CHECKING:
-    import pandas as pd
+from titer.forecasting.tables import EVIDENCE, NUM_ROWS
 
 AnyResult = EventForecast | Likelihood | WhenForecast | Unanswered
 _EVENT = [
@@ -98,18 +95,6 @@ def event_batches(
             rows = []
     if rows:
         yield pa.RecordBatch.from_pylist(rows, schema)
-
-
-def to_pandas(results: Iterable[Any]) -> "pd.DataFrame":
-    """Return results as one pandas data frame, with the rows of ``to_table``.
-
-    Args:
-        results: As for ``to_table``.
-
-    Raises:
-        MissingPackageError: pandas is not installed.
-    """
-    return as_pandas(to_table(results))
 
 
 def write_events(results: Iterable[Any], path: Path, *, overwrite: bool = False, raw_csv: bool = False) -> None:

@@ -1,9 +1,9 @@
 """Forecasts and what-ifs as HTML for notebooks."""
 
-from importlib.resources import files
-from xml.etree.ElementTree import Element, tostring
+from xml.etree.ElementTree import Element
 
 from titer.drawing.elements import Child, el, table
+from titer.drawing.notebook import bar, evidence_list, notebook_html
 from titer.forecasting.forecast import NO_ANSWER, Forecast, Reason
 from titer.forecasting.what_if import Move, WhatIf
 from titer.forecasting.wording.render import SHARES, evidence_lines
@@ -16,7 +16,7 @@ def as_html(forecast: Forecast) -> str:
         [
             str(answer.rank),
             f"{answer.probability:.1%}",
-            _bar(answer.probability),
+            bar(answer.probability),
             answer.entity,
             *([_evidence(answer.reasons)] if explained else []),
         ]
@@ -45,12 +45,10 @@ def what_if_as_html(result: WhatIf) -> str:
 
 
 def _page(forecast: Forecast, *parts: Element) -> str:
-    style = files("titer.drawing").joinpath("notebook.css").read_text(encoding="utf-8")
     notes = [note for note in (forecast.horizon, forecast.caution) if note]
     heading = [el("h4", forecast.question), *(el("p", f"{note[0].upper()}{note[1:]}.") for note in notes)]
     heading += [el("p", forecast.meaning)] if forecast.meaning else []
-    page = el("div", el("style", style), *heading, *parts, class_="titer-result")
-    return tostring(page, encoding="unicode", method="html")
+    return notebook_html(*heading, *parts)
 
 
 def _about_shares(explained: bool) -> list[Element]:
@@ -60,11 +58,7 @@ def _about_shares(explained: bool) -> list[Element]:
 def _answers(header: list[str], rows: list[list[Child]], numbers: int) -> list[Element]:
     if not rows:
         return [el("p", f"No answer: {NO_ANSWER}.")]
-    made = table(header, rows, numbers_from=len(header))
-    for row in made.iter("tr"):
-        for cell in row[:numbers]:
-            cell.set("class", "number")
-    return [made]
+    return [table(header, rows, numbers_from=len(header), numbers_to=numbers)]
 
 
 def _cells(move: Move) -> list[str]:
@@ -72,10 +66,6 @@ def _cells(move: Move) -> list[str]:
     return [*ranks, *(f"{value:.1%}" for value in (move.probability_after, move.probability_before))]
 
 
-def _bar(share: float) -> Element:
-    return el("div", el("div", style=f"width: {100 * share:.1f}%"), class_="bar")
-
-
 def _evidence(reasons: tuple[Reason, ...]) -> Child:
     lines = evidence_lines(reasons)
-    return el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines)) if lines else ""
+    return evidence_list(lines) if lines else ""
