@@ -19,6 +19,7 @@ from titer.models.common.trained_entities import TracksTrainedEntities
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.evidence import Edge, Evidence
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.path_mixture.distinct_queries import distinct_steps
 from titer.models.path_mixture.grouping import grouped, split_scoring, split_training
 from titer.models.path_mixture.joined import JoinedPlan, can_be_joined, joined_weights
 from titer.models.path_mixture.loss import cross_entropy
@@ -206,28 +207,25 @@ class PathMixture(TracksTrainedEntities):
 
     def _groups(self, queries: Queries, history: History) -> list[Group]:
         """Return the queries of each time step, and the weights of their answers."""
-        steps = list(self._by_time(queries, history))
         if torch.is_grad_enabled() or self.training:
-            return [Group(rows, batch, self._weights(batch)) for rows, batch in steps]
-        # Facts with several answers ask the same query several times.
-        distinct = [_distinct(rows, batch) for rows, batch in steps]
-        batches = [batch for _, batch, _ in distinct]
-        if len(batches) <= 1:
-            return [Group(rows, batch, self._weights(batch), place) for rows, batch, place in distinct]
+            return [Group(rows, batch, self._weights(batch)) for rows, batch in self._by_time(queries, history)]
+        steps = distinct_steps(queries, history)
+        if len(steps) <= 1:
+            return [Group(step.rows, step.batch, self._weights(step.batch), step.place) for step in steps]
+        weights = self._weights_of_steps([step.batch for step in steps], history)
+        return [Group(step.rows, step.batch, each, step.place) for step, each in zip(steps, weights, strict=True)]
+
+    def _weights_of_steps(self, batches: list[QueryBatch], history: History) -> list[list[Weights]]:
+        """Return the weights of each member, for the queries of several time steps, outside of training."""
         subject, relation = (torch.cat([getattr(each, name) for each in batches]) for name in ("subject", "relation"))
-        together = grouped(subject, relation, [len(each) for each in batches], [each.time for each in batches], history)
-        if can_be_joined(together, [len(each) for each in batches]):
+        sizes = [len(each) for each in batches]
+        together = grouped(subject, relation, sizes, [each.time for each in batches], history)
+        if can_be_joined(together, sizes):
             plan = JoinedPlan.of(self._first, together, self.trained)
-            members = zip(*(joined_weights(member, plan) for member in self._members), strict=True)
-            return [
-                Group(rows, batch, list(weights), place)
-                for (rows, batch, place), weights in zip(distinct, members, strict=True)
-            ]
+            members = (joined_weights(member, plan) for member in self._members)
+            return [list(each) for each in zip(*members, strict=True)]
         plans = split_scoring(self._first.plan_scores(together), together)
-        return [
-            Group(rows, batch, self._weights_from(batch, plan), place)
-            for (rows, batch, place), plan in zip(distinct, plans, strict=True)
-        ]
+        return [self._weights_from(batch, plan) for batch, plan in zip(batches, plans, strict=True)]
 
     def score_candidates(self, queries: Queries, candidates: Tensor, history: History) -> Tensor:
         """Return log P of some entities, given that the answer is one of them. (queries, candidates)
@@ -312,17 +310,6 @@ class PathMixture(TracksTrainedEntities):
         series = latest_series(batch.history, batch.subject, batch.elapsed, mixture.config.past_edges)
         relation, age = batch.pair_index.facts_of(series.event[series.object == answer], batch.elapsed)
         return [mixture.direct.paths(batch.relation, relation, age, answer)]
-
-
-def _distinct(rows: Tensor, batch: QueryBatch) -> tuple[Tensor, QueryBatch, Tensor | None]:
-    """Return the queries of one time step each once, the rows in their order, and the position of the query of each."""
-    key, place = torch.unique(batch.subject * batch.num_relations + batch.relation, return_inverse=True)
-    if len(key) == len(batch):
-        return rows, batch, None
-    place, order = torch.sort(place)
-    subject = key // batch.num_relations
-    distinct = QueryBatch(subject, key - subject * batch.num_relations, batch.time, batch.history)
-    return rows.index_select(0, order), distinct, place
 
 
 def _to(answer: int, paths: Paths, batch: QueryBatch) -> Iterator[tuple[tuple[Edge, ...], float]]:
