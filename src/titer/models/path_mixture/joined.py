@@ -15,7 +15,6 @@ from torch.nn import functional
 from titer.models.path_mixture.bags import Bags
 from titer.models.path_mixture.mixture import Mixture, MixturePlan, Weights
 from titer.models.path_mixture.prior import MAX_WHOLE
-from titer.models.path_mixture.prior_plans import UNKNOWN
 from titer.models.path_mixture.query_batch import QueryBatch
 
 MAX_CANDIDATES = 1 << 27
@@ -84,6 +83,7 @@ class JoinedPlan:
         matrix_ends, frequency_ends = of_matrix.index_select(0, ends[0]), of_frequency.index_select(0, ends[1])
         known = functional.pad(num_known.cumsum(0), (1, 0))
         listed = torch.stack([*ends[:2], known, ends[2], matrix_ends, frequency_ends]).tolist()
+        # The row of entities without a past fact, which is limited to the last one, stays beyond it.
         shifted = replace(
             plan,
             prior=replace(
@@ -93,9 +93,9 @@ class JoinedPlan:
                     frequency,
                     column=frequency.column + first_row.index_select(0, of_relation.index_select(0, frequency.row)),
                 ),
-                query=replace(query, subject=_shifted(query.subject, first_row.index_select(0, of_query))),
+                query=replace(query, subject=query.subject + first_row.index_select(0, of_query)),
             ),
-            column=_shifted(plan.column, first_row.index_select(0, of_reached)),
+            column=plan.column + first_row.index_select(0, of_reached),
         )
         return cls(
             mixture=shifted,
@@ -178,11 +178,6 @@ def _frequency(mixture: Mixture, plan: JoinedPlan, activity: Tensor) -> Tensor:
         frequency[each.frequency] = usual.view(-1)
     instead = module.instead(found.relation, activity, found.row, found.column, found.features)
     return frequency.index_add_(0, plan.answer_at, instead)
-
-
-def _shifted(row: Tensor, first_row: Tensor) -> Tensor:
-    """Return rows of entities counted over all time steps; entities without a past fact keep theirs."""
-    return torch.where(row == UNKNOWN, row, row + first_row)
 
 
 def _shifted_edges(plan: MixturePlan, first_row: Tensor, num_known: Tensor) -> Bags | None:
