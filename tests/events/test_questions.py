@@ -102,7 +102,7 @@ def test_the_curve_of_when_is_a_distribution(forecaster: Forecaster):
     for ahead, step in enumerate(found.curve, start=1):
         total += step.first
         assert step.ahead == ahead
-        assert step.first >= 0
+        assert 0 <= step.first <= step.probability + 1e-6
         assert step.by == pytest.approx(total)
         assert step.survival == pytest.approx(1 - total)
     for quantile in found.quantiles:

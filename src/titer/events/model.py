@@ -209,7 +209,7 @@ class EventModel(nn.Module):
             hazard = log_intensity if step == first else values[:, 1] + (log_intensity - base)
             cumulative = cumulative + torch.exp(hazard.clamp(max=MAX_LOG_INTENSITY))
             by.append(self._window(cumulative, step - first + 1, by))
-        return at, by, torch.stack(at).sum(dim=0)
+        return _consistent(at, by)
 
     def new_curves(
         self, index: EventIndex, new: NewFacts, elapsed: int, first: int, last: int
@@ -232,7 +232,7 @@ class EventModel(nn.Module):
             hazard = log_intensity if step == first else log_intensity + (found[:, 1] - base)
             cumulative = cumulative + torch.exp(hazard)
             by.append(-torch.expm1(-cumulative))
-        return at, by, torch.stack(at).sum(dim=0)
+        return _consistent(at, by)
 
     def _window(self, cumulative: Tensor, steps: int, earlier: list[Tensor]) -> Tensor:
         """Return the calibrated probability of a window, at least that of the window without its last step."""
@@ -249,6 +249,15 @@ MAX_WINDOWS = 8
 
 def _probability(log_intensity: Tensor) -> Tensor:
     return -torch.expm1(-torch.exp(log_intensity))
+
+
+def _consistent(at: list[Tensor], by: list[Tensor]) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    """Return P(at a step), P(by a step) and expected counts; none is less than the first occurrences require.
+
+    Steps and windows are calibrated apart. A fact happens at a step at least as often as it happens there first.
+    """
+    at = [at[0], *(torch.maximum(p, until - before) for p, until, before in zip(at[1:], by[1:], by[:-1], strict=True))]
+    return at, by, torch.stack(at).sum(dim=0)
 
 
 def _lasting(index: EventIndex) -> Tensor:
