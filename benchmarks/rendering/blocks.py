@@ -11,6 +11,7 @@ from rendering.campaigns import campaign_commands, campaign_figures, campaign_ta
 from rendering.case_study import case_table
 from rendering.comparison import best_cells, best_published, other_systems_table, second_icews14_table
 from rendering.conventions import other_questions_table, published_convention_table
+from rendering.event_floors import FLOOR_BLOCKS
 from rendering.events import EVENT_BLOCKS
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, figure, metrics_of, percent, table
@@ -201,6 +202,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "second ICEWS14": second_icews14_table,
     "other questions": other_questions_table,
     **EVENT_BLOCKS,
+    **FLOOR_BLOCKS,
     "path mixture": partial(small_table, labels=MIXTURE),
     "path mixture, unseen": partial(small_table, labels=MIXTURE, group="unseen"),
     "calibration, all models": calibration_table,
