@@ -137,7 +137,7 @@ def test_a_quantile_after_the_last_step_is_said_to_be_after_it(forecaster: Forec
     late = replace(found, quantiles=(replace(found.quantiles[0], date=None), *found.quantiles[1:]))
     lines = [line.strip() for line in str(late).splitlines()]
     assert f"{found.quantiles[0].level:.0%} after {last}" in lines
-    assert any(line.endswith("in the 30 days from 1 Jul 2023 to 30 Jul 2023") for line in lines)
+    assert any(line.endswith("that it happens again in the 30 days from 1 Jul 2023 to 30 Jul 2023") for line in lines)
     assert f"{found.quantiles[1].level:.0%} by {found.quantiles[1].date}" in lines
 
 
@@ -258,6 +258,8 @@ def test_lasting_facts_continue_begin_and_end(lasting: Forecaster):
     assert ends[0].kind == "ends"
     assert ends[0].probability == pytest.approx(1 - continues.probability, abs=1e-5)
     assert "held in" in continues.rate
+    assert "that it continues in the 30 years" in str(lasting.when("person 0", "plays for", "club 0", start="2018"))
+    assert "that it begins in the 30 years" in str(lasting.when("person 0", "plays for", "club 1", start="2018"))
 
 
 def test_a_likelihood_is_kept_until_a_fact_is_added(

@@ -96,7 +96,7 @@ def _when(result: WhenForecast) -> str:
     lines, last = [f"{name(event)}: when next?", f"({result.horizon})", ""], result.curve[-1].date
     for quantile in result.quantiles:
         lines.append(f"{quantile.level:>4.0%} " + (f"by {quantile.date}" if quantile.date else f"after {last}"))
-    lines += ["", f"{event.rate}; {percent(event.probability)} in {result.window}"]
+    lines += ["", f"{event.rate}; {percent(event.probability)} that it {TITLES[event.kind]} in {result.window}"]
     lines += [f"last {event.last.date}, {event.last.ago} before"] if event.last else []
     lines.append("")
     width = max(len(step.date) for step in result.curve)
