@@ -18,6 +18,7 @@ def metrics(precision: float) -> dict[str, Any]:
     return {
         "average_precision": precision,
         **dict.fromkeys(names, 0.5),
+        "recall": {"100": 0.25, "1000": 0.75},
         "expected": 90.0,
         "events": 100,
         "reliability": bins,
@@ -36,7 +37,7 @@ def test_a_table_has_the_forecast_and_the_baselines_of_each_benchmark():
     found = "\n".join(event_table(measured, "at_step", 1))
     assert "| ICEWS14, test split | titer | 0.1234 |" in found
     assert "|  | mean of rates | 0.0100 |" in found
-    assert "| 0.900 | 15.0 |" in found  # 90 expected of 100; the second bin has too few events to count
+    assert "| 0.250 | 0.750 | 0.900 | 15.0 |" in found  # 90 expected of 100; the second bin has too few events to count
     assert event_table(measured, "at_step", 7) == []
 
 
