@@ -1,10 +1,11 @@
-"""The floors that were set for event forecasts, and whether they are reached."""
+"""The floors that were set for event forecasts, in ``event_floors.json``, and whether they are reached."""
 
+import json
 import math
 from collections.abc import Callable
 
 from rendering.events import MIN_EVENTS, OURS, shown
-from rendering.files import Measurements, Row
+from rendering.files import BENCHMARKS, Measurements, Row
 from rendering.markdown import table
 
 Cell = Callable[[Row], tuple[str, bool]]
@@ -13,26 +14,29 @@ Cell = Callable[[Row], tuple[str, bool]]
 PLACES = (("at_step", 1), ("at_step", 7), ("in_window", 7))
 """One step ahead, seven steps ahead, windows of seven steps."""
 HEADER = ["floor", "", "one step ahead", "seven steps ahead", "windows of seven steps"]
-RATIO, MAX_ERROR, MAX_EXCESS = 1.25, 0.04, 0.1
+FLOORS: Row = json.loads((BENCHMARKS / "event_floors.json").read_text(encoding="utf-8"))
 
 
 def event_floors(measured: Measurements) -> list[str]:
     """Return each floor with what was measured, and whether it is reached."""
     found = {row["dataset"]["name"]: row["evaluations"] for row in shown(measured)}
-    floors: list[tuple[str, Cell, dict[str, int]]] = [
-        ("AP ≥ 0.078", _at_least("average_precision", 0.078), {"ICEWS14": 1}),
-        ("P@n ≥ 0.16", _at_least("precision_at_n", 0.16), {"ICEWS14": 1}),
-        (f"AP ≥ {RATIO} × best baseline", _ratio, {"ICEWS14": 3, "ICEWS18": 3}),
-        ("AP ≥ 0.77", _at_least("average_precision", 0.77), {"YAGO": 1}),
-        (f"bins ≤ {100 * MAX_ERROR:.0f} points off", _worst_bin, dict.fromkeys(found, 3)),
-        ("sum within 10 % of the events", _sum, dict.fromkeys(found, 3)),
-    ]
     lines: list[list[str]] = []
-    for floor, cell, places in floors:
-        for number, (dataset, columns) in enumerate(places.items()):
-            if dataset in found:
-                cells = [_shown(cell, found[dataset], *place) for place in PLACES[:columns]]
-                lines.append([floor if number == 0 else "", dataset, *cells, *[""] * (len(PLACES) - columns)])
+
+    def add(floor: str, dataset: str, cell: Cell, columns: int) -> None:
+        if dataset in found:
+            cells = [_shown(cell, found[dataset], *place) for place in PLACES[:columns]]
+            lines.append([floor, dataset, *cells, *[""] * (len(PLACES) - columns)])
+
+    for title, key in (("AP", "average_precision"), ("P@n", "precision_at_n")):
+        for dataset, floor in FLOORS[key].items():
+            add(f"{title} ≥ {floor}", dataset, _at_least(key, floor), 1)
+    for dataset, floor in FLOORS["times_the_best_baseline"].items():
+        add(f"AP ≥ {floor} × best baseline", dataset, _times_best(floor), len(PLACES))
+    points, percent = FLOORS["points_off_in_a_bin"], FLOORS["percent_off_in_the_sum"]
+    for dataset in found:
+        add(f"bins ≤ {points} points off", dataset, _worst_bin(points), len(PLACES))
+    for dataset in found:
+        add(f"sum within {percent} % of the events", dataset, _sum(percent), len(PLACES))
     return table(HEADER, lines)
 
 
@@ -52,30 +56,39 @@ def _at_least(key: str, floor: float) -> Cell:
     return cell
 
 
-def _ratio(metrics: Row) -> tuple[str, bool]:
-    ratio = metrics[OURS]["average_precision"] / max(
-        one["average_precision"] for name, one in metrics.items() if name != OURS
-    )
-    return f"{ratio:.2f} ×", ratio >= RATIO
+def _times_best(floor: float) -> Cell:
+    def cell(metrics: Row) -> tuple[str, bool]:
+        best = max(one["average_precision"] for name, one in metrics.items() if name != OURS)
+        ratio = metrics[OURS]["average_precision"] / best
+        return f"{ratio:.2f} ×", ratio >= floor
+
+    return cell
 
 
-def _worst_bin(metrics: Row) -> tuple[str, bool]:
-    """Return the largest error of a bin, with the standard error that chance alone gives its frequency."""
-    errors = [
-        (abs(one["probability"] - one["frequency"]), one)
-        for one in metrics[OURS]["reliability"]
-        if one["forecasts"] * one["frequency"] >= MIN_EVENTS
-    ]
-    if not errors:
-        return "no bin with 100 events", True
-    error, worst = max(errors, key=lambda item: item[0])
-    chance = math.sqrt(worst["probability"] * (1 - worst["probability"]) / worst["forecasts"])
-    return f"{100 * error:.1f} ± {100 * chance:.1f}", error <= MAX_ERROR
+def _worst_bin(limit: float) -> Cell:
+    """Compare the largest error of a bin, with the standard error that chance alone gives its frequency, in points."""
+
+    def cell(metrics: Row) -> tuple[str, bool]:
+        errors = [
+            (100 * abs(one["probability"] - one["frequency"]), one)
+            for one in metrics[OURS]["reliability"]
+            if one["forecasts"] * one["frequency"] >= MIN_EVENTS
+        ]
+        if not errors:
+            return f"no bin with {MIN_EVENTS} events", True
+        error, worst = max(errors, key=lambda item: item[0])
+        chance = 100 * math.sqrt(worst["probability"] * (1 - worst["probability"]) / worst["forecasts"])
+        return f"{error:.1f} ± {chance:.1f}", error <= limit
+
+    return cell
 
 
-def _sum(metrics: Row) -> tuple[str, bool]:
-    excess = metrics[OURS]["expected"] / max(metrics[OURS]["events"], 1) - 1
-    return f"{100 * excess:+.1f} %", abs(excess) <= MAX_EXCESS
+def _sum(limit: float) -> Cell:
+    def cell(metrics: Row) -> tuple[str, bool]:
+        excess = 100 * (metrics[OURS]["expected"] / max(metrics[OURS]["events"], 1) - 1)
+        return f"{excess:+.1f} %", abs(excess) <= limit
+
+    return cell
 
 
 def event_times(measured: Measurements) -> list[str]:

@@ -102,7 +102,7 @@ def test_an_empty_list_says_why(forecaster: Forecaster):
         ({"entity": "Aldoria", "relation": "accuse"}, "Aldoria, ? — accuse — ?"),
     ],
 )
-def test_a_list_names_its_filters(forecaster: Forecaster, filters: dict[str, str], title: str):
+def test_a_list_names_its_filters(forecaster: Forecaster, filters: dict[str, Any], title: str):
     assert str(forecaster.events(**filters, top=1)).splitlines()[0] == f"{title}, 1 Jul 2023"
 
 
