@@ -5,11 +5,13 @@
     python benchmarks/events.py RUN --time
 
 Without ``--set`` the event model of the run is used, and trained first if it has none. With it, one with other settings
-is trained and not kept. ``--time`` measures how long a forecast of all facts and of the top 1,000 events takes.
+is trained and not kept. ``--time`` measures how long a forecast of all facts and of the top 1,000 events takes, and the
+memory; train the event model before, so that its training does not count.
 """
 
 import argparse
 import json
+import resource
 import shlex
 import sys
 import time
@@ -20,6 +22,7 @@ from typing import Any
 import torch
 
 from titer import Run
+from titer.counted import counted
 from titer.events.config import EventConfig
 from titer.events.evaluate import EventEvaluation, evaluate_events
 from titer.events.model import EventModel
@@ -113,12 +116,16 @@ def main() -> None:
             record_events(run, found)
     if arguments.time:
         result["forecast_seconds"] = measure_time(events, model, run)
+        result["threads"] = torch.get_num_threads()
+        result["gigabytes"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3)
+        print(f"at most {result['gigabytes']} GiB of memory, {counted(result['threads'], 'CPU thread')}")
     if model.device.type == "cuda":
         result["gpu_gigabytes"] = round(torch.cuda.max_memory_reserved(model.device) / 2**30, 3)
         print(f"at most {result['gpu_gigabytes']} GiB of GPU memory")
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        name = f"{run.config.model_name}-{run.dataset.name.lower()}-{'time' if arguments.time else arguments.split}"
+        part = f"time-{model.device.type}" if arguments.time else arguments.split
+        name = f"{run.config.model_name}-{run.dataset.name.lower()}-{part}"
         path = arguments.out / f"{name}-seed{events.config.seed}.json"
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(path)

@@ -18,6 +18,7 @@ from rendering.comparison import (
     tried_table,
 )
 from rendering.conventions import other_questions_table, published_convention_table
+from rendering.event_floors import FLOOR_BLOCKS
 from rendering.events import EVENT_BLOCKS
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, figure, metrics_of, percent, table
@@ -212,6 +213,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "tried": tried_table,
     "other questions": other_questions_table,
     **EVENT_BLOCKS,
+    **FLOOR_BLOCKS,
     "path mixture": partial(small_table, labels=MIXTURE),
     "path mixture, unseen": partial(small_table, labels=MIXTURE, group="unseen"),
     "calibration, all models": calibration_table,

@@ -19,6 +19,8 @@ COLUMNS = {
     "Brier skill": "brier_skill",
     "log score": "log_score",
 }
+LENGTHS = ("100", "1000")
+"""Lengths of lists whose recall is shown."""
 MIN_EVENTS = 100
 """Events that a bin must have for its error to count."""
 
@@ -43,11 +45,12 @@ def event_table(measured: Measurements, part: str, horizon: int) -> list[str]:
                 for place, (name, metrics) in enumerate(rows.items()):
                     title = f"{row['dataset']['name']}, {SPLITS[row['split']]}" if place == 0 else ""
                     lines.append([title, name, *_cells(metrics)])
-    return table(["", "", *COLUMNS, "sum / events", "worst bin"], lines)
+    return table(["", "", *COLUMNS, *(f"R@{length}" for length in LENGTHS), "sum / events", "worst bin"], lines)
 
 
 def _cells(metrics: Row) -> list[str]:
     cells = [f"{metrics[key]:.4f}" for key in COLUMNS.values()]
+    cells += [f"{metrics['recall'][length]:.3f}" for length in LENGTHS]
     errors = [
         abs(one["probability"] - one["frequency"])
         for one in metrics["reliability"]
@@ -117,6 +120,7 @@ EVENT_BLOCKS = {
     "events, one step ahead": partial(event_table, part="at_step", horizon=1),
     "events, seven steps ahead": partial(event_table, part="at_step", horizon=7),
     "events, windows of seven steps": partial(event_table, part="in_window", horizon=7),
+    "events, windows of thirty steps": partial(event_table, part="in_window", horizon=30),
     "events, waiting times": waiting_table,
     "events, reliability": reliability_table,
     "events, commands": event_commands,

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rendering.event_floors import event_floors, event_times
 from rendering.events import event_commands, event_pictures, event_table, reliability_table, waiting_table
 from rendering.files import Measurements
 
@@ -17,6 +18,7 @@ def metrics(precision: float) -> dict[str, Any]:
     return {
         "average_precision": precision,
         **dict.fromkeys(names, 0.5),
+        "recall": {"100": 0.25, "1000": 0.75},
         "expected": 90.0,
         "events": 100,
         "reliability": bins,
@@ -35,7 +37,7 @@ def test_a_table_has_the_forecast_and_the_baselines_of_each_benchmark():
     found = "\n".join(event_table(measured, "at_step", 1))
     assert "| ICEWS14, test split | titer | 0.1234 |" in found
     assert "|  | mean of rates | 0.0100 |" in found
-    assert "| 0.900 | 15.0 |" in found  # 90 expected of 100; the second bin has too few events to count
+    assert "| 0.250 | 0.750 | 0.900 | 15.0 |" in found  # 90 expected of 100; the second bin has too few events to count
     assert event_table(measured, "at_step", 7) == []
 
 
@@ -63,3 +65,30 @@ def test_files_are_read_from_the_folder(tmp_path: Path):
     (tmp_path / "events").mkdir()
     (tmp_path / "events" / "one.json").write_text(json.dumps(file("test", 0.1)))
     assert Measurements.load(tmp_path).events == [file("test", 0.1)]
+
+
+def at(horizon: int, precision: float, best: float, part: str = "at_step") -> dict[str, Any]:
+    rows = {"titer": metrics(precision), "mean of rates": metrics(best / 2), "all-time rate": metrics(best)}
+    return {"horizon": horizon, "at_step": {}, "in_window": {}, part: rows, "waiting": {}}
+
+
+def test_each_floor_says_what_was_measured_and_whether_it_is_reached():
+    short = {**file("test", 0.0), "evaluations": [at(1, 0.0741, 0.06), at(7, 0.12, 0.1, "in_window")]}
+    reached = {**file("test", 0.0, "YAGO"), "evaluations": [at(1, 0.7777, 0.06)]}
+    found = event_floors(Measurements({}, events=[short, reached]))
+    assert "| AP ≥ 0.078 | ICEWS14 | 0.0741 (-5.0 %): **not reached** |  |  |" in found
+    assert "| AP ≥ 0.77 | YAGO | 0.7777 (+1.0 %): reached |  |  |" in found
+    # The best baseline counts, of the same forecasts.
+    assert "| AP ≥ 1.25 × best baseline | ICEWS14 | 1.24 ×: **not reached** |  | 1.20 ×: **not reached** |" in found
+    # 1,000 forecasts of 5 % have a standard error of 0.7 points; the other bin holds one event.
+    assert "| bins ≤ 4 points off | ICEWS14 | 15.0 ± 0.7: **not reached** |  | 15.0 ± 0.7: **not reached** |" in found
+    assert "| sum within 10 % of the events | YAGO | -10.0 %: reached |  |  |" in found
+
+
+def test_the_time_of_a_forecast_is_shown_with_its_memory_for_each_machine():
+    timed = {**file("valid", 0.1), "evaluations": [], "forecast_seconds": {"first": 21.26, "next": 8.123}}
+    rows = [{**timed, "gigabytes": 2.5}, {**timed, "hardware": "GPU", "gpu_gigabytes": 3.35}]
+    found = event_times(Measurements({}, events=rows))
+    assert "| ICEWS14 | CPU | 21.3 s | 8.12 s | 2.5 GiB | `python benchmarks/events.py RUN` | 01234567 |" in found
+    assert "| 3.4 GiB on the GPU |" in found[-1]
+    assert len(event_floors(Measurements({}, events=rows))) == 0

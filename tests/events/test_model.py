@@ -79,6 +79,7 @@ def test_probabilities_and_expected_counts_are_possible(events: EventModel, mode
     for values in (found.probability, found.at_end):
         assert bool(((values >= 0) & (values <= 1)).all())
     assert bool(((found.expected >= 0) & (found.expected <= 7)).all())
+    assert bool((found.expected >= found.probability - 1e-6).all())  # happening at all counts at least once
     assert found.unlisted >= 0
 
 

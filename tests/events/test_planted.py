@@ -20,7 +20,7 @@ def test_probabilities_match_the_planted_ones():
     index = events.indexed(history).index
     found: dict[tuple[int, str, float], list[float]] = defaultdict(list)
     for day in range(int(dataset.test.time.min()), int(dataset.test.time.max()) + 1):
-        for ahead in (1, 7):
+        for ahead in (1, 2, 7):
             listed = events.forecast(index, events.origin(model, history, day - ahead + 1), ahead, ahead)
             columns = (listed.triples.subject, listed.triples.relation, listed.triples.object, listed.at_end)
             for s, r, o, probability in zip(*(column.tolist() for column in columns), strict=True):
@@ -28,7 +28,7 @@ def test_probabilities_match_the_planted_ones():
                 if names in world.kinds:
                     found[ahead, world.kinds[names], world.probability(names, day)].append(probability)
     means = {key: sum(values) / len(values) for key, values in found.items()}
-    # One day ahead every cause is known; a week ahead, only the calendar and what has stopped.
+    # One day ahead every cause is known; farther ahead, only the calendar and what has stopped.
     for kind, planted, tolerance in (
         ("weekly", 0.9, 0.1),
         ("weekly", 0.0, 0.02),
@@ -40,7 +40,8 @@ def test_probabilities_match_the_planted_ones():
     ):
         assert means[1, kind, planted] == pytest.approx(planted, abs=tolerance), (kind, planted)
         if kind in ("weekly", "stopped"):
-            assert means[7, kind, planted] == pytest.approx(planted, abs=tolerance), (kind, planted)
+            for ahead in (2, 7):
+                assert means[ahead, kind, planted] == pytest.approx(planted, abs=min(tolerance, 0.08)), (kind, planted)
 
 
 def test_the_same_seed_gives_the_same_dataset():

@@ -18,6 +18,7 @@ from titer.forecasting.events import forecaster as forecaster_module
 from titer.forecasting.events.render import EVENT_SHARES
 from titer.forecasting.events.tables import to_table, write_events
 from titer.forecasting.events.windows import num_steps
+from titer.forecasting.events.wording import percent
 from titer.models.base import Model
 from titer.models.registry import model_class
 from titer.store.facts import NamedFact
@@ -73,6 +74,48 @@ def test_a_listed_event_is_as_likely_when_asked_for_alone(forecaster: Forecaster
         assert (alone.times, alone.kind, alone.last) == (event.times, event.kind, event.last)
 
 
+def test_the_expected_number_is_that_of_the_kind(forecaster: Forecaster):
+    every, repeats, new, ends = (
+        forecaster.events(within=7, top=1, kind=kind).expected for kind in (None, "repeats", "new", "ends")
+    )
+    assert repeats + new == pytest.approx(every, rel=1e-4)
+    assert 0 < new < repeats
+    assert ends == 0
+
+
+def test_an_empty_list_says_why(forecaster: Forecaster):
+    def words(**wanted: Any) -> str:
+        return str(forecaster.events(**wanted)).splitlines()[-1]
+
+    assert words(kind="ends") == "No event: no lasting fact holds just before the window."
+    assert words(kind="begins") == "No event: no relation is lasting."
+    rare = {"subject": "Aldoria", "relation": "accuse", "object": "Brenmark", "start": "2023-02-01"}
+    assert words(**rare, sort="lift") == "No event: nothing that occurred before has a probability of 2% or more."
+    assert words(start="2023-01-01") == "No event: no earlier fact supports one."
+
+
+@pytest.mark.parametrize(
+    ("filters", "title"),
+    [
+        ({}, "all events"),
+        ({"subject": "Aldoria"}, "Aldoria — ? — ?"),
+        ({"object": "Aldoria"}, "? — ? — Aldoria"),
+        ({"entity": "Aldoria"}, "Aldoria"),
+        ({"entity": "Aldoria", "relation": "accuse"}, "Aldoria, ? — accuse — ?"),
+    ],
+)
+def test_a_list_names_its_filters(forecaster: Forecaster, filters: dict[str, Any], title: str):
+    assert str(forecaster.events(**filters, top=1)).splitlines()[0] == f"{title}, 1 Jul 2023"
+
+
+@pytest.mark.parametrize(
+    ("probability", "words"),
+    [(0.0, "<0.1%"), (0.0004, "<0.1%"), (0.0005, "0.1%"), (0.5, "50.0%"), (0.9994, "99.9%"), (0.99996, ">99.9%")],
+)
+def test_nothing_uncertain_looks_certain(probability: float, words: str):
+    assert percent(probability) == words
+
+
 def test_new_facts_have_no_usual_rate(forecaster: Forecaster):
     found = forecaster.events(kind="new", top=5).events
     assert found
@@ -86,6 +129,8 @@ def test_new_facts_have_no_usual_rate(forecaster: Forecaster):
 def test_any_three_names_have_a_probability(forecaster: Forecaster):
     found = forecaster.likely("Quanta Labs", "brief", "Aldoria", within=30)
     assert 0 <= found.probability < 0.5
+    assert "usual rate" not in str(found)
+    assert "usual rate" in str(forecaster.likely(*TALKS))
 
 
 def test_a_quantile_after_the_last_step_is_said_to_be_after_it(forecaster: Forecaster):
@@ -94,6 +139,7 @@ def test_a_quantile_after_the_last_step_is_said_to_be_after_it(forecaster: Forec
     late = replace(found, quantiles=(replace(found.quantiles[0], date=None), *found.quantiles[1:]))
     lines = [line.strip() for line in str(late).splitlines()]
     assert f"{found.quantiles[0].level:.0%} after {last}" in lines
+    assert any(line.endswith("that it happens again in the 30 days from 1 Jul 2023 to 30 Jul 2023") for line in lines)
     assert f"{found.quantiles[1].level:.0%} by {found.quantiles[1].date}" in lines
 
 
@@ -104,7 +150,7 @@ def test_the_curve_of_when_is_a_distribution(forecaster: Forecaster):
     for ahead, step in enumerate(found.curve, start=1):
         total += step.first
         assert step.ahead == ahead
-        assert step.first >= 0
+        assert 0 <= step.first <= step.probability + 1e-6
         assert step.by == pytest.approx(total)
         assert step.survival == pytest.approx(1 - total)
     for quantile in found.quantiles:
@@ -232,6 +278,8 @@ def test_lasting_facts_continue_begin_and_end(lasting: Forecaster):
     assert ends[0].kind == "ends"
     assert ends[0].probability == pytest.approx(1 - continues.probability, abs=1e-5)
     assert "held in" in continues.rate
+    assert "that it continues in the 30 years" in str(lasting.when("person 0", "plays for", "club 0", start="2018"))
+    assert "that it begins in the 30 years" in str(lasting.when("person 0", "plays for", "club 1", start="2018"))
 
 
 def test_a_likelihood_is_kept_until_a_fact_is_added(

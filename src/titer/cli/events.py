@@ -20,7 +20,9 @@ EXAMPLES = (
     "titer events runs/first --kind ends --top 20 --out ends.csv",
 )
 
-HEADER = ["", "AP", "P@n", "R@100", "R@1000", "Brier skill", "log score", "sum/events", "worst bin", "AP new"]
+HEADER = [
+    "", "AP", "P@n", "R@100", "R@1000", "Brier skill", "log score", "sum/events", "worst bin", "AP repeated", "AP new",
+]  # fmt: skip
 
 
 @with_event_options
@@ -98,6 +100,7 @@ def _cells(metrics: "EventMetrics") -> list[str]:
         f"{metrics.log_score:.3f}",
         f"{metrics.expected_per_event:.3f}",
         f"{metrics.worst_bin():.3f}",
+        f"{metrics.average_precision_repeated:.4f}",
         f"{metrics.average_precision_new:.4f}",
     ]
 

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from titer.events.estimates import Estimates
 from titer.events.network import MAX_LOG_INTENSITY, negative_log_likelihood
 from titer.training.optimisers import EagerLBFGS
 
@@ -72,17 +73,17 @@ def default_new() -> Tensor:
     return torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 0.0])
 
 
-def repeated_inputs(log_intensity: Tensor, forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:
+def repeated_inputs(log_intensity: Tensor, first: Tensor, estimates: Estimates) -> Tensor:
     """Return the terms of the combination for facts that occurred before. (facts, NUM_REPEATED)
 
     Args:
-        log_intensity: Of the network. Shape (facts,).
-        forward: Log of the intensity of subject and relation, times P(object). Shape (facts,).
-        backward: Log of the intensity of object and relation, times P(subject). Shape (facts,).
-        known: Whether the model scored the pair, for either direction. Shape (facts, 2).
+        log_intensity: Of the network, in the step that is forecast. Shape (facts,).
+        first: The same in the first forecast step, which the estimates are about. Shape (facts,).
+        estimates: Of the facts through the model.
     """
-    flags = known.float()
-    differences = torch.stack([forward - log_intensity, backward - log_intensity], dim=1)
+    flags = estimates.known.float()
+    # Compared in the same step: what is due on another day is not less likely on its own day.
+    differences = torch.stack([estimates.forward - first, estimates.backward - first], dim=1)
     differences = differences.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE) * flags
     one = torch.ones_like(log_intensity)[:, None]
     return torch.cat([one, log_intensity[:, None], differences, flags], dim=1)
@@ -104,9 +105,10 @@ def fit_map(log_intensity: Tensor, happened: Tensor, weight: Tensor | None = Non
     return found
 
 
-def new_inputs(forward: Tensor, backward: Tensor, known: Tensor) -> Tensor:
+def new_inputs(estimates: Estimates) -> Tensor:
     """Return the terms of the combination for facts that never occurred. (facts, NUM_NEW)"""
-    first, second = known[:, 0], known[:, 1]
+    forward, backward = estimates.forward, estimates.backward
+    first, second = estimates.known[:, 0], estimates.known[:, 1]
     zero, columns = torch.zeros_like(forward), list[Tensor]()
     for chosen, values in ((first & ~second, (forward,)), (second & ~first, (backward,))):
         columns += [chosen.float(), *(torch.where(chosen, value, zero) for value in values)]

@@ -111,18 +111,20 @@ class _Collected:
         rows, weight = _thinned(origin, happens, 1, generator)
         estimates = origin.estimates[rows]
         base = events.uncalibrated(origin, rows, ahead, ahead)[0][:, 0]
-        inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
+        inputs = repeated_inputs(base, origin.log_intensity[rows], estimates)
         self.repeated.append((inputs, happens[rows], weight))
         happens = _happens(index, origin.new.triples, target)
         for paired, parts in ((True, self.paired), (False, self.new)):
             rows = (origin.new.paired == paired).nonzero()[:, 0]
             new = origin.new[rows]
-            known = new.estimates.forward, new.estimates.backward, new.estimates.known
             if paired:
-                base = new_intensities(events.intensity_networks, index, new, origin.elapsed, ahead)[:, 0]
-                inputs = repeated_inputs(base, *known)
+                first, base = (
+                    new_intensities(events.intensity_networks, index, new, origin.elapsed, step)[:, 0]
+                    for step in (1, ahead)
+                )
+                inputs = repeated_inputs(base, first, new.estimates)
             else:
-                inputs = new_inputs(*known)
+                inputs = new_inputs(new.estimates)
             parts.append((inputs, happens[rows], torch.ones_like(new.estimates.forward)))
         self.expected_new += float(origin.novelty[is_forward(index, origin)].sum())
         self.happened_new += int((index.began[index.facts_at(target)] >= origin.elapsed).sum())
@@ -154,6 +156,7 @@ class _Window:
     """Facts in a window: log intensities of each step, estimates, what happened, and the weights of rows."""
 
     found: list[Tensor]
+    in_first_step: Tensor
     estimates: Estimates
     happened: Tensor
     weight: Tensor
@@ -166,7 +169,8 @@ def _window(
     elapsed = torch.full_like(origin.table.place, origin.elapsed)
     happened = index.next(origin.table.place, elapsed) < origin.elapsed + length
     rows, weight = _thinned(origin, happened, length, generator)
-    return _Window(events.uncalibrated(origin, rows, 1, length), origin.estimates[rows], happened[rows], weight)
+    found = events.uncalibrated(origin, rows, 1, length)
+    return _Window(found, origin.log_intensity[rows], origin.estimates[rows], happened[rows], weight)
 
 
 def _fit_windows(events: "EventModel", windows: list[_Window], place: int) -> None:
@@ -174,7 +178,7 @@ def _fit_windows(events: "EventModel", windows: list[_Window], place: int) -> No
 
     def parts() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         for one in windows:
-            by = events.calibrated(one.found, one.estimates, 1)[1][-1]
+            by = events.calibrated(one.found, one.in_first_step, one.estimates, 1)[1][-1]
             summed = -torch.log1p(-by.clamp(max=1 - 1e-7))
             yield torch.log(summed + 1e-12), one.happened, one.weight
 

@@ -182,7 +182,8 @@ class EventModel(nn.Module):
 
     def curves(self, origin: Origin, rows: Tensor, first: int, last: int) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return, for repeated facts, P(at a step) and P(by a step) for each step of a window, and expected counts."""
-        return self.calibrated(self.uncalibrated(origin, rows, first, last), origin.estimates[rows], first)
+        found = self.uncalibrated(origin, rows, first, last)
+        return self.calibrated(found, origin.log_intensity[rows], origin.estimates[rows], first)
 
     def uncalibrated(self, origin: Origin, rows: Tensor, first: int, last: int) -> list[Tensor]:
         """Return the log intensities for each step of a window before the calibration, each of shape (rows, 2)."""
@@ -193,48 +194,45 @@ class EventModel(nn.Module):
         ]
 
     def calibrated(
-        self, found: list[Tensor], estimates: Estimates, first: int
+        self, found: list[Tensor], in_first_step: Tensor, estimates: Estimates, first: int
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Return the same as ``curves`` from the log intensities of the networks."""
+        """Return the same as ``curves`` from the log intensities of the networks: in the window, and in step 1."""
         at, by = list[Tensor](), list[Tensor]()
         cumulative = torch.zeros_like(estimates.forward)
-        expected = torch.zeros_like(cumulative)
         for step, values in enumerate(found, start=first):
             ahead, base = min(step, MAX_AHEAD), values[:, 0]
-            inputs = repeated_inputs(base, estimates.forward, estimates.backward, estimates.known)
+            inputs = repeated_inputs(base, in_first_step, estimates)
             combined = inputs @ self.calibration.at(self.calibration.repeated, ahead)
             log_intensity = map_inputs(combined) @ self.calibration.at(self.calibration.step, ahead)
             log_intensity = log_intensity.clamp(max=MAX_LOG_INTENSITY)
             at.append(_probability(log_intensity))
-            expected = expected + at[-1]
             hazard = log_intensity if step == first else values[:, 1] + (log_intensity - base)
             cumulative = cumulative + torch.exp(hazard.clamp(max=MAX_LOG_INTENSITY))
             by.append(self._window(cumulative, step - first + 1, by))
-        return at, by, expected
+        return _consistent(at, by)
 
     def new_curves(
         self, index: EventIndex, new: NewFacts, elapsed: int, first: int, last: int
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return the same as ``curves`` for facts that never occurred before a time."""
-        estimates = new.estimates
-        known = estimates.forward, estimates.backward, estimates.known
-        inputs = new_inputs(*known)
+        estimates, networks = new.estimates, self.intensity_networks
+        inputs = new_inputs(estimates)
+        in_first_step = new_intensities(networks, index, new, elapsed, 1)[:, 0]
         at, by = list[Tensor](), list[Tensor]()
         cumulative = torch.zeros_like(estimates.forward)
-        expected = torch.zeros_like(cumulative)
         for step in range(first, last + 1):
-            found = new_intensities(self.intensity_networks, index, new, elapsed, step)
+            found = new_intensities(networks, index, new, elapsed, step)
             ahead, base = min(step, MAX_AHEAD), found[:, 0]
-            paired = repeated_inputs(base, *known) @ self.calibration.at(self.calibration.paired, ahead)
+            weights = self.calibration.at(self.calibration.paired, ahead)
+            paired = repeated_inputs(base, in_first_step, estimates) @ weights
             other = inputs @ self.calibration.at(self.calibration.new, ahead)
             log_intensity = torch.where(new.paired, paired, other).clamp(max=1.0)
             at.append(_probability(log_intensity))
-            expected = expected + at[-1]
             # The first occurrence differs from any only in what the network knows.
             hazard = log_intensity if step == first else log_intensity + (found[:, 1] - base)
             cumulative = cumulative + torch.exp(hazard)
             by.append(-torch.expm1(-cumulative))
-        return at, by, expected
+        return _consistent(at, by)
 
     def _window(self, cumulative: Tensor, steps: int, earlier: list[Tensor]) -> Tensor:
         """Return the calibrated probability of a window, at least that of the window without its last step."""
@@ -251,6 +249,15 @@ MAX_WINDOWS = 8
 
 def _probability(log_intensity: Tensor) -> Tensor:
     return -torch.expm1(-torch.exp(log_intensity))
+
+
+def _consistent(at: list[Tensor], by: list[Tensor]) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    """Return P(at a step), P(by a step) and expected counts; none is less than the first occurrences require.
+
+    Steps and windows are calibrated apart. A fact happens at a step at least as often as it happens there first.
+    """
+    at = [at[0], *(torch.maximum(p, until - before) for p, until, before in zip(at[1:], by[1:], by[:-1], strict=True))]
+    return at, by, torch.stack(at).sum(dim=0)
 
 
 def _lasting(index: EventIndex) -> Tensor:

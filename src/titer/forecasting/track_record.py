@@ -112,7 +112,7 @@ def check_window(predictor: Predictor, events: EventModel, window: Window, top: 
     if window.end > last:
         known = axis.words(last)
         raise TiterError(f"{window.words(axis)} is not over: the last known fact is of {known}")
-    listed, _, expected = forecast_events(predictor, events, window, Selection())
+    listed, _, unlisted = forecast_events(predictor, events, window, Selection())
     keys, happened = _keys(predictor, listed.triples), _happened(predictor, window)
     hit = torch.isin(keys, happened)
     order = torch.sort(listed.probability, descending=True, stable=True).indices[:top]
@@ -128,7 +128,7 @@ def check_window(predictor: Predictor, events: EventModel, window: Window, top: 
         steps=window.steps,
         window=window.words(axis),
         events=len(happened),
-        expected=expected,
+        expected=float(listed.probability.sum()) + unlisted,
         hits=sum(one.happened for one in listed_top),
         expected_hits=sum(one.probability for one in listed_top),
         top=tuple(listed_top),

@@ -7,6 +7,7 @@ from titer.drawing.charts import reliability
 from titer.drawing.elements import el, table
 from titer.evaluation.calibration import CalibrationBin
 from titer.events.metrics import NUM_BINS
+from titer.forecasting.events.wording import percent
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.past_windows import PastWindows, useful_windows
 from titer.forecasting.track_record import CheckedEvent, CheckedForecast
@@ -31,7 +32,7 @@ def event_sections(forecaster: Forecaster, *, past: bool) -> list[Element]:
 
 def _upcoming(forecaster: Forecaster) -> list[Element]:
     found = forecaster.events(within=useful_windows(forecaster.axis)[1], top=MAX_EVENTS)
-    rows = [[_chance(one.probability), _words(one), one.rate] for one in found.events]
+    rows = [[percent(one.probability), _words(one), one.rate] for one in found.events]
     note = f"{found.window[0].upper()}{found.window[1:]}; {found.horizon}. About {found.expected:,.0f} different events"
     return [
         el("h2", "Most likely events"),
@@ -104,13 +105,9 @@ def surprising_events(checked: Sequence[CheckedForecast]) -> list[tuple[CheckedE
 def _surprises(events: list[tuple[CheckedEvent, str]]) -> Element:
     if not events:
         return el("p", "None.")
-    rows = [[_chance(one.probability), _words(one), window] for one, window in events]
+    rows = [[percent(one.probability), _words(one), window] for one, window in events]
     return table(["probability", "event", "period"], rows, numbers_from=9)
 
 
 def _words(event: object) -> str:
     return " — ".join(getattr(event, part) for part in ("subject", "relation", "object"))
-
-
-def _chance(probability: float) -> str:
-    return "<0.1%" if probability < 0.0005 else ">99%" if probability > 0.995 else f"{probability:.1%}"

@@ -17,7 +17,7 @@ from titer.forecasting.events.results import (
 )
 from titer.forecasting.events.select import LASTING, Selection, forecast_events, forecast_one
 from titer.forecasting.events.windows import Window, Within
-from titer.forecasting.events.wording import rate_words
+from titer.forecasting.events.wording import MIN_PROBABILITY, rate_words
 from titer.forecasting.forecast import PastFact, Reason
 from titer.forecasting.limits import check_limit
 from titer.forecasting.predictor import EncodedQuestion, Predictor
@@ -28,8 +28,6 @@ from titer.suggestions import hint
 
 KINDS = ("repeats", "continues", "begins", "ends", "new")
 SORTS = ("probability", "lift")
-MIN_PROBABILITY = 0.02
-"""Events that are less likely than this are not sorted by lift: their lift is mostly chance."""
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Levels of the quantiles of the time until an event."""
 
@@ -61,7 +59,7 @@ def ask_events(
     ids = {name: None if given in (None, "?") else predictor.entities.find(given) for name, given in names.items()}
     selection = Selection(**ids, relation=None if relation in (None, "?") else predictor.relations.find(relation))
     window = Window.of(predictor, start, within)
-    listed, holds, expected = forecast_events(predictor, events, window, selection)
+    listed, holds, unlisted = forecast_events(predictor, events, window, selection)
     made = _Wording(predictor, events, window, listed, holds, kind)
     order = made.order(sort, top)
     vocabulary, axis = predictor.vocabulary, predictor.axis
@@ -81,7 +79,7 @@ def ask_events(
         horizon=horizon(window.start, predictor.history, axis),
         sort=sort,
         kind=kind,
-        expected=expected,
+        expected=made.expected(unlisted),
         events=tuple(made.event(row, rank, explain) for rank, row in enumerate(order, start=1)),
     )
 
@@ -136,6 +134,7 @@ def ask_when(
         start=axis.label(window.start),
         end=axis.label(window.end),
         steps=window.steps,
+        window=window.words(axis),
         horizon=horizon(window.start, predictor.history, axis),
         event=_Wording(predictor, events, window, found.listed, found.holds, None).event(0, 1, explain),
         quantiles=tuple(_quantile(level, curve) for level in LEVELS),
@@ -182,6 +181,11 @@ class _Wording:
         rows = chosen.nonzero()[:, 0]
         best = torch.sort(value[rows], descending=True, stable=True).indices[:top]
         return rows[best].tolist()
+
+    def expected(self, unlisted: float) -> float:
+        """Return the expected number of events of the kind: the candidates, and new facts that are not among them."""
+        listed = float(self.probability[self._chosen()].sum())
+        return listed + unlisted if self.kind in (None, "new") else listed
 
     def _chosen(self) -> torch.Tensor:
         repeated = self.listed.repeated

@@ -5,9 +5,9 @@ from xml.etree.ElementTree import Element
 
 from titer.drawing.elements import Child, el, table
 from titer.drawing.notebook import bar, evidence_list, notebook_html
-from titer.forecasting.events.render import EVENT_SHARES, NO_EVENT, labelled_evidence, name, summary, title
+from titer.forecasting.events.render import EVENT_SHARES, labelled_evidence, name, no_event, summary, title
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
-from titer.forecasting.events.wording import TITLES
+from titer.forecasting.events.wording import TITLES, percent
 
 
 def as_html(result: Any) -> str:
@@ -26,12 +26,12 @@ def as_html(result: Any) -> str:
 
 def _events(forecast: EventForecast) -> list[Element]:
     if not forecast.events:
-        return [el("p", NO_EVENT)]
+        return [el("p", no_event(forecast))]
     explained = any(map(labelled_evidence, forecast.events))
     rows: list[list[Child]] = [
         [
             str(event.rank),
-            f"{event.probability:.1%}",
+            percent(event.probability),
             bar(event.probability),
             name(event),
             event.kind,
@@ -46,14 +46,17 @@ def _events(forecast: EventForecast) -> list[Element]:
 
 def _one(result: Likelihood) -> list[Element]:
     event = result.event
-    return [el("p", f"{event.probability:.1%} that it {TITLES[event.kind]}; {event.rate}."), *_evidence_list(event)]
+    return [
+        el("p", f"{percent(event.probability)} that it {TITLES[event.kind]}; {event.rate}."),
+        *_evidence_list(event),
+    ]
 
 
 def _when(result: WhenForecast) -> list[Element]:
     last = result.curve[-1].date
     quantiles: list[list[Child]] = [[f"{q.level:.0%}", q.date or f"after {last}"] for q in result.quantiles]
     steps: list[list[Child]] = [
-        [step.date, f"{step.first:.1%}", f"{step.by:.1%}", bar(step.survival)] for step in result.curve
+        [step.date, percent(step.first), percent(step.by), bar(step.survival)] for step in result.curve
     ]
     return [
         table(["probability", "happens by"], quantiles, numbers_from=2),

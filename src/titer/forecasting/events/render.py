@@ -3,7 +3,7 @@
 from typing import Any
 
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
-from titer.forecasting.events.wording import TITLES
+from titer.forecasting.events.wording import MIN_PROBABILITY, TITLES, percent
 from titer.forecasting.wording.render import evidence_lines
 
 NO_EVENT = "No event: no earlier fact supports one."
@@ -31,15 +31,27 @@ def as_text(result: Any) -> str:
 
 def title(forecast: EventForecast) -> str:
     """Return the title of a list of events."""
-    wanted = [part for part in (forecast.subject, forecast.relation, forecast.object) if part]
-    of = " — ".join(wanted) if wanted else "all events"
-    of = forecast.entity or of
+    parts = (forecast.subject, forecast.relation, forecast.object)
+    of = " — ".join(part or "?" for part in parts) if any(parts) else "all events"
+    if forecast.entity:
+        of = forecast.entity if of == "all events" else f"{forecast.entity}, {of}"
     return f"{of}, {forecast.window}"
 
 
 def summary(forecast: EventForecast) -> str:
     """Say how many events are expected."""
     return f"about {forecast.expected:,.1f} events expected in all"
+
+
+def no_event(forecast: EventForecast) -> str:
+    """Say why no event is listed."""
+    if forecast.kind in ("continues", "ends"):
+        return "No event: no lasting fact holds just before the window."
+    if forecast.kind == "begins":
+        return "No event: no relation is lasting."
+    if forecast.sort == "lift":
+        return f"No event: nothing that occurred before has a probability of {MIN_PROBABILITY:.0%} or more."
+    return NO_EVENT
 
 
 def name(event: LikelyEvent) -> str:
@@ -50,11 +62,13 @@ def name(event: LikelyEvent) -> str:
 def _events(forecast: EventForecast) -> str:
     lines = [title(forecast), f"({forecast.horizon}; {summary(forecast)})", ""]
     if not forecast.events:
-        return "\n".join([*lines, NO_EVENT])
+        return "\n".join([*lines, no_event(forecast)])
     width = max(len(name(event)) for event in forecast.events)
     for event in forecast.events:
         kind = "" if event.kind == "repeats" else f"{event.kind}; "
-        lines.append(f"{event.rank:>4}. {event.probability:>6.1%}  {name(event).ljust(width)}  {kind}{event.rate}")
+        lines.append(
+            f"{event.rank:>4}. {percent(event.probability):>6}  {name(event).ljust(width)}  {kind}{event.rate}"
+        )
         lines += _evidence(event)
     return "\n".join([*lines, *_note(*forecast.events)])
 
@@ -83,8 +97,8 @@ def _likely(result: Likelihood) -> str:
         f"{name(event)}, {result.window}",
         f"({result.horizon})",
         "",
-        f"{event.probability:.1%} that it {TITLES[event.kind]}; {event.rate}",
-        f"expected {event.expected:.2f} times; at the usual rate {event.usual:.1%}",
+        f"{percent(event.probability)} that it {TITLES[event.kind]}; {event.rate}",
+        f"expected {event.expected:.2f} times" + (f"; at the usual rate {percent(event.usual)}" if event.times else ""),
         *([f"last {event.last.date}, {event.last.ago} before"] if event.last else []),
         *_evidence(event),
         *_note(event),
@@ -97,11 +111,11 @@ def _when(result: WhenForecast) -> str:
     lines, last = [f"{name(event)}: when next?", f"({result.horizon})", ""], result.curve[-1].date
     for quantile in result.quantiles:
         lines.append(f"{quantile.level:>4.0%} " + (f"by {quantile.date}" if quantile.date else f"after {last}"))
-    lines += ["", f"{event.rate}; {event.probability:.1%} within {result.steps} steps"]
+    lines += ["", f"{event.rate}; {percent(event.probability)} that it {TITLES[event.kind]} in {result.window}"]
     lines += [f"last {event.last.date}, {event.last.ago} before"] if event.last else []
     lines.append("")
     width = max(len(step.date) for step in result.curve)
     for step in result.curve:
         bar = "█" * round(BAR * step.survival)
-        lines.append(f"{step.date.rjust(width)}  {step.first:>6.1%} first  {step.by:>6.1%} by then  {bar}")
+        lines.append(f"{step.date.rjust(width)}  {percent(step.first):>6} first  {percent(step.by):>6} by then  {bar}")
     return "\n".join([*lines, *_evidence(event), *_note(event)])

@@ -203,6 +203,8 @@ class WhenForecast(_Result):
     """The last step of the curve."""
     steps: int
     """Number of time steps of the curve."""
+    window: str
+    """All steps of the curve in words."""
     horizon: str
     """How far the first step is from the last known fact, in words."""
     event: LikelyEvent

@@ -70,7 +70,7 @@ class Selection:
 def forecast_events(
     predictor: Predictor, events: EventModel, window: Window, selection: Selection
 ) -> tuple[EventList, Tensor, float]:
-    """Return the matching candidates of a window, which of them held one step before it, and the expected number."""
+    """Return the matching candidates of a window, which of them held one step before it, and the expected unlisted."""
     index = events.indexed(predictor.history).index
     origin = events.origin(predictor.model, predictor.history, window.origin)
     device = origin.pair.device
@@ -84,18 +84,17 @@ def forecast_events(
     ages = index.by_triple.state_of(index.key(listed.triples[repeated]), torch.full_like(repeated, origin.elapsed)).age
     lasting = events.lasting[listed.triples.relation] >= LASTING
     holds[repeated] = ages == 1
-    return listed, holds & lasting, _expected(events, index, origin, window, selection, listed)
+    return listed, holds & lasting, _unlisted(events, index, origin, window, selection, listed)
 
 
-def _expected(
+def _unlisted(
     events: EventModel, index: EventIndex, origin: Origin, window: Window, selection: Selection, listed: EventList
 ) -> float:
-    new = float(listed.probability[~listed.repeated].sum())
-    total = float(listed.probability.sum())
+    """Return the expected number of new facts that match and are not among the candidates."""
     if selection.subject is not None and selection.object is not None:
-        return total
+        return 0.0
     mass = events.expected_new(origin, selection.pairs(index, origin), window.first, window.last)
-    return total + max(mass - new, 0.0)
+    return max(mass - float(listed.probability[~listed.repeated].sum()), 0.0)
 
 
 def _more_new(

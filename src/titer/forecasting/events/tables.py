@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from titer.forecasting.answer_files import write_batches
-from titer.forecasting.events.render import NO_EVENT
+from titer.forecasting.events.render import no_event
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
 from titer.forecasting.forecast import Reason, Unanswered
 from titer.forecasting.tables import EVIDENCE, NUM_ROWS
@@ -136,7 +136,7 @@ def _rows(number: int, result: AnyResult) -> Iterator[dict[str, Any]]:
                 yield {**window, **_event(event)}
             if not events:
                 asked = {"subject": result.subject, "relation": result.relation, "object": result.object}
-                yield {**window, **asked, "error": NO_EVENT}
+                yield {**window, **asked, "error": no_event(result)}
 
 
 def _event(event: LikelyEvent) -> dict[str, Any]:

@@ -10,8 +10,15 @@ _PERIODS = {
     TimeUnit.YEAR: (("year", 1.0), ("decade", 10.0), ("century", 100.0)),
     TimeUnit.INTEGER: (("step", 1.0), ("10 steps", 10.0), ("100 steps", 100.0)),
 }
+MIN_PROBABILITY = 0.02
+"""Events that are less likely than this are not sorted by lift: their lift is mostly chance."""
 SAME = 0.05
 """A lift this close to 1 is "as likely as usual"."""
+
+
+def percent(probability: float) -> str:
+    """Return a probability with one decimal; what is not certain never looks so."""
+    return "<0.1%" if probability < 0.0005 else ">99.9%" if probability >= 0.9995 else f"{probability:.1%}"
 
 
 def rate_words(times: int, elapsed: int, lift: float | None, kind: str, axis: TimeAxis) -> str:

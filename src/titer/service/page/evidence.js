@@ -29,6 +29,13 @@ export async function showEvidence(forecast, answer, onLeaveOut, isCurrent) {
   $("shares").hidden = !reasons.length;
   $("evidence-actions").replaceChildren(...(drawn ? [svgButton("evidence", () => $("timeline").querySelector("svg"))] : []));
   $("evidence").hidden = false;
-  $("timeline").scrollLeft = $("timeline").scrollWidth; // the question and the latest facts are at the right end
+  scrollToFacts($("timeline"));
   $("status").textContent += ` ${$("explained").textContent}.`;
+}
+
+// On a narrow screen the latest fact is shown, with as much before it as fits: the names are at the left end.
+function scrollToFacts(box) {
+  box.scrollLeft = 0;
+  const right = Math.max(0, ...[...box.querySelectorAll("[data-fact]")].map((fact) => fact.getBoundingClientRect().right));
+  box.scrollLeft = right - box.getBoundingClientRect().right + 16;
 }

@@ -34,7 +34,7 @@ async function show() {
   const place = location.pathname + (view === profile ? location.search : "");
   if (place !== before) {
     $("title").textContent = view.title();
-    document.title = view === profile ? view.title() : "titer: forecasts";
+    document.title = `${view.title()} – titer`;
     if (before) { scrollTo(0, 0); $("title").focus({ preventScroll: true }); }
     before = place;
   }

@@ -82,7 +82,7 @@ function draw(state) {
       figure("were expected", Math.round(sum(checked.map((one) => one.expected))).toLocaleString("en"))),
     el("div", { class: "halves" },
       section(`The ${count(checked[0].top.length, "most likely event")} of each period`, "Bars: how many happened. Marks: how many were expected.", hitsPart),
-      section("Reliability", "Of all events with a similar probability, the share that happened. On the line, both are equal.", reliability)),
+      section("Reliability", "Of all events with a similar probability, the share that happened. On the line, both are equal; larger dots stand for more events.", reliability)),
     el("div", { class: "halves" },
       section("Likely, but did not happen", null, events(missed(checked), "Every likely event happened.")),
       section("Unlikely, but happened", null, events(surprises(checked), "No unlikely event happened."))),
