@@ -98,16 +98,20 @@ class Prior(nn.Module):
 
     def forward(self, plan: PriorPlan) -> PriorParts:
         """Return the parts of π for all entities."""
-        parts, hidden = self.parts_of(plan), functional.pad(plan.entities.hidden, (0, 1))
-        return replace(parts, frequency=self.frequency(plan.frequency, parts.entities.activity, hidden))
+        entities, hidden = self._entities(plan.entities), functional.pad(plan.entities.hidden, (0, 1))
+        frequency = self.frequency(plan.frequency, entities.activity, hidden)
+        return self._parts(plan.query, entities, frequency, plan.query.place)
 
     def parts_of(self, plan: PriorPlan) -> PriorParts:
         """Return the parts of π for all entities, without the frequency."""
-        activity = functional.pad(plan.entities.activity, (0, 0, 0, 1))
+        entities = self._entities(plan.entities)
+        return self._parts(plan.query, entities, entities.activity[:0], plan.query.place)
+
+    def _entities(self, plan: EntityPlan) -> EntityStates:
+        activity = functional.pad(plan.activity, (0, 0, 0, 1))
         activity[-1] = no_features(activity.device)
-        tables = _no_tables(activity) if self.fit is None else self.fit.describe(plan.entities)
-        entities = EntityStates(len(plan.entities.entity), activity, *tables)
-        return self._parts(plan.query, entities, activity[:0], plan.query.place)
+        tables = _no_tables(activity) if self.fit is None else self.fit.describe(plan)
+        return EntityStates(len(plan.entity), activity, *tables)
 
     def plan_queries(self, batch: QueryBatch) -> QueryPlan:
         """Look up what is known about the queries themselves."""
