@@ -17,6 +17,8 @@ from titer.training.config import Config
 
 # Tests run in parallel on few cores: one thread each, and no deadline on a busy machine.
 torch.set_num_threads(1)
+# Ray gives its workers the lowest priority: on busy cores, tests would wait for minutes for them.
+os.environ.setdefault("RAY_worker_niceness", "0")
 settings.register_profile(
     "titer",
     deadline=None,
