@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import fcntl
+import gc
 import os
 import shutil
 from collections.abc import Callable
@@ -14,6 +15,16 @@ from titer.data.dataset import Dataset
 from titer.data.small_world import SmallWorld, small_world
 from titer.runs.train import train
 from titer.training.config import Config
+
+# What is imported and collected stays until the end. The garbage collector need not visit it again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector visit only what tests create."""
+    gc.freeze()
+    gc.enable()
+
 
 # Tests run in parallel on few cores: one thread each, and no deadline on a busy machine.
 torch.set_num_threads(1)
