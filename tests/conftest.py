@@ -70,9 +70,9 @@ LONG_GROUPS = ("ray", "demo", "page", "documents", "parallel", "wheel", "resume"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one process more than there are cores for all tests, as many slow ones wait for processes they start."""
+    """Return two processes more than there are cores for all tests, as many slow ones wait for processes they start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if "not slow" in config.option.markexpr else cores + 1
+    return cores if "not slow" in config.option.markexpr else cores + 2
 
 
 @pytest.hookimpl(tryfirst=True)
