@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import fcntl
+import gc
 import os
 import shutil
 from collections.abc import Callable
@@ -15,8 +16,20 @@ from titer.data.small_world import SmallWorld, small_world
 from titer.runs.train import train
 from titer.training.config import Config
 
+# What is imported and collected stays until the end. The garbage collector need not visit it again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector visit only what tests create."""
+    gc.freeze()
+    gc.enable()
+
+
 # Tests run in parallel on few cores: one thread each, and no deadline on a busy machine.
 torch.set_num_threads(1)
+# Ray gives its workers the lowest priority: on busy cores, tests would wait for minutes for them.
+os.environ.setdefault("RAY_worker_niceness", "0")
 settings.register_profile(
     "titer",
     deadline=None,
@@ -57,9 +70,9 @@ LONG_GROUPS = ("ray", "demo", "page", "documents", "parallel", "wheel", "resume"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one process more than there are cores for all tests, as many slow ones wait for processes they start."""
+    """Return two processes more than there are cores for all tests, as many slow ones wait for processes they start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if "not slow" in config.option.markexpr else cores + 1
+    return cores if "not slow" in config.option.markexpr else cores + 2
 
 
 @pytest.hookimpl(tryfirst=True)

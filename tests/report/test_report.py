@@ -91,7 +91,9 @@ def test_names_are_never_read_as_markup(tmp_path: Path):
         "<b>world</b>", Vocabulary(names, ["meets <i>"]), TimeAxis(TimeUnit.DAY, "2020-01-01"),
         *split_by_fraction(facts, (0.6, 0.2, 0.2)),
     )  # fmt: skip
-    write_report(train(dataset, Config.from_dict({}, "recurrency"), tmp_path / "run"), tmp_path / "r.html")
+    run = train(dataset, Config.from_dict({}, "recurrency"), tmp_path / "run")
+    store_quick_events(run.path)
+    write_report(run, tmp_path / "r.html")
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert {"script", "b", "i"}.isdisjoint(Page(html).tags)
     assert "&lt;script&gt;" in html

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from service.process import Service
 from titer.data.dataset import Dataset
@@ -23,6 +24,10 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"),
     f"--disable-features={','.join(DISABLED)}",
 ]
+DARK = "rgb(20, 23, 27)"
+"""The background of the dark colour scheme."""
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
+"""Rules of axe that depend on the colour scheme."""
 expect.set_options(timeout=15_000)
 
 browser_tests = [
@@ -57,9 +62,9 @@ def opened() -> Iterator[Browser]:
         browser.close()
 
 
-def new_page(browser: Browser, **options: object) -> Iterator[Page]:
+def new_page(parent: Browser | BrowserContext, **options: object) -> Iterator[Page]:
     """Yield a page; no script of it may fail, and none may break the content security policy."""
-    page = browser.new_page(**options)  # pyright: ignore[reportArgumentType]
+    page = parent.new_page(**options)  # pyright: ignore[reportArgumentType]
     page.set_default_timeout(15_000)
     broken: list[str] = []
     page.on("pageerror", lambda error: broken.append(str(error)))
@@ -67,3 +72,11 @@ def new_page(browser: Browser, **options: object) -> Iterator[Page]:
     yield page
     page.close()
     assert not broken
+
+
+def barriers(page: Page, rules: list[str] | None = None) -> str:
+    """Return what axe finds to be inaccessible on a page, by all of its rules or some of them."""
+    chosen = {} if rules is None else {"runOnly": rules}
+    # A report of everything that is accessible would take as long as the check.
+    found = Axe().run(page, options={"resultTypes": ["violations"], **chosen})
+    return str(found.generate_report()) if found.violations_count else ""

@@ -11,7 +11,7 @@ from titer.runs.train import train
 from titer.training.config import Config
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
     from service.process import Service
 
@@ -50,8 +50,16 @@ def browser() -> "Iterator[Browser]":
     yield from opened()
 
 
+@pytest.fixture(scope="session")
+def context(browser: "Browser") -> "Iterator[BrowserContext]":
+    """What the tests' pages share, as the page stores nothing: a new one for each would take as long as many tests."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def page(browser: "Browser") -> "Iterator[Page]":
+def page(context: "BrowserContext") -> "Iterator[Page]":
     from service.browsing import new_page
 
-    yield from new_page(browser)
+    yield from new_page(context)

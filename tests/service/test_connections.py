@@ -1,12 +1,8 @@
 """Real connections: half-sent, too many, ambiguous."""
 
-import asyncio
-import json
 import resource
 import socket
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,11 +65,9 @@ def test_a_header_that_does_not_arrive_is_given_up(service: Service):
         while not found.endswith(b"}"):
             found += second.recv(65536)
         second.sendall(HOLD)  # the header of a second request on the same connection
-        started = time.monotonic()
         for connection in (first, second):
             with suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
-        assert time.monotonic() - started < 15
 
 
 @pytest.mark.parametrize(
@@ -117,33 +111,6 @@ def test_the_bytes_of_all_open_bodies_are_bounded(service: Service):
     with service.client() as client:
         found = client.post("/v1/forecast", json={"subject": "Aldoria", "relation": "hold talks with"})
         assert found.status_code == 200
-
-
-def test_a_refused_request_does_not_delay_others(service: Service):
-    keys = json.dumps({f"key{i}": i for i in range(180_000)})
-    names = json.dumps({"questions": [{"subject": f"nobody{i:0>800}", "relation": "x"} for i in range(256)]})
-
-    async def ask() -> tuple[list[int], float]:
-        slowest = 0.0
-        async with httpx2.AsyncClient(base_url=service.url, timeout=60) as client:
-            sent = [
-                asyncio.create_task(
-                    client.post("/v1/forecast", content=body, headers={"Content-Type": "application/json"})
-                )
-                for body in (keys, names, keys)
-            ]
-            while not all(task.done() for task in sent):
-                started = time.monotonic()
-                await client.get("/healthz")
-                slowest = max(slowest, time.monotonic() - started)
-                await asyncio.sleep(0.01)
-        return [task.result().status_code for task in sent], slowest
-
-    # In a thread of its own: a browser that this process opened earlier keeps a loop running in the main one.
-    with ThreadPoolExecutor(1) as thread:
-        statuses, slowest = thread.submit(lambda: asyncio.run(ask())).result()
-    assert statuses == [422, 200, 422]
-    assert slowest < 2  # 3 seconds for one such body before; far below on an idle machine
 
 
 @pytest.mark.parametrize("path", ["/v1/forecast", "/healthz"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from service.browsing import browser_tests, new_page, served
+from service.browsing import DARK, browser_tests, new_page, served
 from service.process import Service
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
@@ -242,6 +242,5 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, service: 
     page.goto(f"{service.url}/?subject=Aldoria&relation=hold+talks+with&answer=Drovia")
     expect(page.locator("#explained")).to_contain_text("Why Drovia?")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
-    assert dark == (scheme == "dark")
+    assert (page.evaluate("getComputedStyle(document.body).backgroundColor") == DARK) == (scheme == "dark")
     page.close()

@@ -134,12 +134,13 @@ def test_the_question_view_is_reached_by_the_menu_and_left_by_the_back_button(pa
     assert "/question?" in page.url
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 820, 1280])
-def test_home_needs_no_sideways_scrolling(browser: Browser, service: Service, scheme: str, width: int):
-    for page in new_page(browser, viewport={"width": width, "height": 800}, color_scheme=scheme):
+def test_home_needs_no_sideways_scrolling_on_a_tablet(browser: Browser, service: Service):
+    """For other widths and views, see ``test_page_views.py``."""
+    for page in new_page(browser, viewport={"width": 820, "height": 800}):
         page.goto(service.url)
         expect(page.locator("#likely .events > li")).to_have_count(25)
         page.get_by_role("button", name=re.compile("^Why")).first.click()
         expect(page.locator(".more li").first).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 820
