@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 EXECUTE = "TITER_DOCS_EXECUTE"
@@ -27,9 +26,10 @@ def page(path: Path) -> str:
 def execute(notebook: nbformat.NotebookNode) -> None:
     """Run all cells in an empty temporary folder."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
-        # Other users of this machine could read what goes over TCP.
-        kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
-        client = NotebookClient(notebook, km=kernel, timeout=600, resources={"metadata": {"path": folder}})
+        client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}})
+        # Other users of this machine could read what goes over TCP. The client ends only kernels that it has created.
+        kernel = client.create_kernel_manager()
+        kernel.transport, kernel.ip = "ipc", f"{sockets}/kernel"
         client.execute()
 
 

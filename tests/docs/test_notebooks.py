@@ -1,5 +1,7 @@
 """The notebooks run from a clean state, and are committed without outputs."""
 
+import gc
+import os
 import re
 from pathlib import Path
 
@@ -58,7 +60,11 @@ def test_a_notebook_runs_from_a_clean_state(path: Path, monkeypatch: pytest.Monk
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(QUICK_EVENTS))
     notebook.cells.append(nbformat.v4.new_code_cell(CHECKS[path.stem]))
+    notebook.cells.append(nbformat.v4.new_code_cell("import os; print(os.getpid())"))
     execute(notebook)
+    gc.collect()  # sockets that were left open would be an error
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(notebook.cells[-1].outputs[0].text), 0)  # the kernel has ended
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert outputs
     assert not [output for output in outputs if output.output_type == "error"]
