@@ -51,6 +51,12 @@ def network_inputs(num_reached: int, first: int, second: int, num_facts: int) ->
     return terms, Shared(row, pair, slots, same, dropout=0.0, is_kept=True)
 
 
+def places(shared: Shared) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return which terms belong to each reached answer, on the device of the kernels."""
+    row, fact_of, same_of = shared.where()
+    return row.to(KERNEL_DEVICE), fact_of.to(KERNEL_DEVICE), same_of.to(KERNEL_DEVICE)
+
+
 NETWORKS = [(1, 16, 16, 0), (3, 8, 4, 2), (70, 128, 64, 40), (200, 24, 20, 9), (130, 32, 16, 130), (0, 16, 16, 0)]
 """Reached answers, units of the first and the second layer, and reached answers with past facts."""
 
@@ -68,7 +74,7 @@ def test_kernel_computes_the_trust_network_and_its_gradient(sizes: tuple[int, in
     upstream = torch.randn(len(expected), generator=torch.Generator().manual_seed(1))
     wanted = torch.autograd.grad(expected, terms, upstream)
     on_device = tuple(each.detach().to(KERNEL_DEVICE) for each in terms)
-    where = tuple(each.to(KERNEL_DEVICE) for each in shared.where())
+    where = places(shared)
     seed = torch.zeros(1, dtype=torch.int64, device=KERNEL_DEVICE)
     found = trust_triton.forward(on_device, where, seed, 0.0)
     torch.testing.assert_close(found.cpu(), expected.detach(), rtol=1e-4, atol=1e-5)
@@ -85,7 +91,7 @@ def test_kernel_drops_a_share_of_the_units_of_the_trust_network():
     # The output is the number of units of the first layer that are kept.
     terms = [torch.zeros_like(each) for each in terms]
     terms[0], terms[5][0], terms[7][0] = torch.ones_like(terms[0]), torch.ones(128), torch.tensor(1.0)
-    where = tuple(each.to(KERNEL_DEVICE) for each in shared.where())
+    where = places(shared)
     inputs = tuple(each.to(KERNEL_DEVICE) for each in terms)
     drawn = []
     for number in (1, 2):
@@ -103,7 +109,7 @@ def test_kernel_differentiates_the_trust_network_with_the_same_dropped_units():
     from titer.models.path_mixture import trust_triton
 
     terms, shared = network_inputs(90, 32, 16, 30)
-    where = tuple(each.to(KERNEL_DEVICE) for each in shared.where())
+    where = places(shared)
     seed, generator = torch.tensor([5], device=KERNEL_DEVICE), torch.Generator().manual_seed(3)
     upstream = torch.randn(90, generator=generator).to(KERNEL_DEVICE)
     inputs = [each.to(KERNEL_DEVICE) for each in terms]
