@@ -8,6 +8,7 @@ other libraries find all optimisers by name.
 import sys
 from collections.abc import Sequence
 from inspect import unwrap
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -43,9 +44,9 @@ class EagerAdam(_EagerOptimiser, torch.optim.Adam):
                 continue
             torch._foreach_add_(steps, 1)  # type: ignore
             size = piece_size(weights)
-            pieces = [[part for each in column for part in _pieces(each, size)] for column in lists[:4]]
-            counts = [len(_pieces(each, size)) for each in weights]
-            repeated = [step for step, count in zip(steps, counts, strict=True) for _ in range(count)]
+            divided = [[_pieces(each, size) for each in column] for column in lists[:4]]
+            pieces = [list(chain.from_iterable(column)) for column in divided]
+            repeated = [step for step, parts in zip(steps, divided[0], strict=True) for _ in parts]
             beta1, beta2 = group["betas"]
             torch._fused_adam_(  # type: ignore
                 *pieces, [], repeated, lr=group["lr"], beta1=beta1, beta2=beta2, weight_decay=group["weight_decay"],
