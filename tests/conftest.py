@@ -65,7 +65,17 @@ SMALL_CONFIGS = {
 """Small models for tests that need a trained one and do not depend on how good it is."""
 
 
-LONG_GROUPS = ("ray", "demo", "page", "documents", "parallel", "wheel", "resume", "service processes")
+LONG_GROUPS = (
+    "ray",
+    "test_real_data.py",
+    "demo",
+    "page",
+    "documents",
+    "parallel",
+    "wheel",
+    "resume",
+    "service processes",
+)
 """Groups of tests that take longest. They are started first, those that mostly wait beside those that compute."""
 
 
