@@ -44,7 +44,7 @@ def summary(forecast: EventForecast) -> str:
 
 
 def no_event(forecast: EventForecast) -> str:
-    """Say why no event is listed."""
+    """Return why no event is listed."""
     if forecast.kind in ("continues", "ends"):
         return "No event: no lasting fact holds just before the window."
     if forecast.kind == "begins":

@@ -129,6 +129,7 @@ def joined_weights(mixture: Mixture, plan: JoinedPlan) -> list[Weights]:
     weights: list[Weights] = []
     for each in _ranges(bounds):
         rows, known = each.reached, each.known
+        # Scores read only the number of candidates of these; their tables are those of all time steps.
         own = replace(entities, num_known=known.stop - known.start)
         weights.append(
             Weights(
