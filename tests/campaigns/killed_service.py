@@ -31,6 +31,7 @@ class KilledService:
         self.folder, self.output = folder, folder / "output"
         self.process = 0
         self.port = 0
+        self.said = ""
 
     def start(self) -> None:
         """Start the service, and wait until it listens."""
@@ -64,6 +65,7 @@ class KilledService:
         """Kill the service."""
         os.kill(self.process, signal.SIGKILL)
         wait(self.process)
+        self.said = self.output.read_text()[-2000:] if self.output.exists() else ""
 
     @property
     def num_acknowledged(self) -> int:
@@ -86,7 +88,9 @@ class KilledService:
             lost = [number for number in self._acknowledged(client) if (str(client), number) not in batches]
             found += [f"acknowledged and lost: batches {lost[:10]} of client {client}"] if lost else []
         errors = [path.read_text() for path in self.folder.glob("client-*.output") if path.stat().st_size]
-        return found + [f"a client: {text[-500:]}" for text in errors]
+        found += [f"a client: {text[-500:]}" for text in errors]
+        # What the service before this one said tells most about what its clients were answered.
+        return [f"{problem}\n{self.said}" for problem in found]
 
     def _fork(self) -> None:
         self.output.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 PARTS = {"kill_points": 2, "damage": 1, "kills": 2, "http_fuzz": 1, "data_fuzz": 1, "leaks": 1, "soak": 1}
 """The campaigns, with their parts of the time: those that train wait longer for each result."""
+MAX_PRINTED = 20
 START_SECONDS = 8
 """Time that a campaign needs before its first trial, such as to train a model."""
 
@@ -30,11 +31,15 @@ def main() -> None:
         folder = options.out or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         rows: list[tuple[str, str, str, str]] = []
+        found: list[str] = []
         for name in PARTS:
             left = options.seconds - (time.monotonic() - begin)
             code = run(name, share(name, left), options.seed, folder / f"{name}.json")
             rows.append(row(name, code, folder / f"{name}.json"))
+            found += problems_of(folder / f"{name}.json")
     print_table([("campaign", "tried", "problems", "seconds"), *rows])
+    # Once more at the end, since often only the last lines of a long output are kept.
+    print(*found[:MAX_PRINTED], sep="\n")
     sys.exit(any(problems != "0" for _, _, problems, _ in rows))
 
 
@@ -59,6 +64,12 @@ def row(name: str, code: int, out: Path) -> tuple[str, str, str, str]:
     result = json.loads(out.read_text(encoding="utf-8"))
     tried = f"{result['trials']:,} {result['unit']}"
     return name, tried, str(len(result["problems"])), f"{result['seconds']:.0f}"
+
+
+def problems_of(out: Path) -> list[str]:
+    """Return the problems that a campaign found, each with the command that repeats it."""
+    result = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"problems": []}
+    return [f"{one['problem']}\n  repeat: {one['command']}" for one in result["problems"]]
 
 
 def print_table(rows: list[tuple[str, str, str, str]]) -> None:

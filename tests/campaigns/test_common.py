@@ -10,7 +10,7 @@ import pytest
 from campaigns.common import Campaign
 from campaigns.hostile_requests import random_request
 from campaigns.mutated_files import mutated_file
-from campaigns.run_all import PARTS, row, share
+from campaigns.run_all import PARTS, problems_of, row, share
 from campaigns.soak import grown
 
 
@@ -42,6 +42,7 @@ def test_a_problem_is_recorded_with_the_command_that_repeats_it(tmp_path: Path, 
     assert (result["trials"], result["figures"]) == (5, {"answers": 4})
     assert result["command"] == "python tests/campaigns/example.py --seed 7"
     assert row("example", 1, out)[:3] == ("example", "5 examples", "1")
+    assert problems_of(out) == [f"wrong answer\n  repeat: {repeat}"]
 
 
 def test_without_problems_the_exit_code_is_0():
@@ -56,6 +57,7 @@ def test_a_campaign_without_time_tries_one_example():
 
 def test_a_campaign_that_wrote_no_result_counts_as_a_problem(tmp_path: Path):
     assert row("example", -9, tmp_path / "none.json")[2] == "ended with -9"
+    assert problems_of(tmp_path / "none.json") == []
 
 
 def test_the_time_is_divided_over_all_campaigns():
