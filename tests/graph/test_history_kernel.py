@@ -1,14 +1,4 @@
-"""The Triton kernel for the latest edges against ``History.reference_latest``, in Triton's interpreter on the CPU.
-
-Triton decides when it is imported whether to interpret kernels, so this file runs itself in a process of its own.
-"""
-
-import json
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
-from pathlib import Path
+"""The Triton kernel for the latest edges against ``History.reference_latest``."""
 
 import pytest
 import torch
@@ -18,11 +8,9 @@ from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.graph.edges import Edges
 from titer.graph.history import History
+from triton_interpreter import KERNEL_DEVICE, needs_kernels
 
 NUM_ENTITIES, NUM_RELATIONS, NUM_STEPS = 6, 3, 20
-pytestmark = pytest.mark.slow
-
-COLUMNS = ("relation", "object", "time", "mask")
 
 
 def history(facts: Facts) -> History:
@@ -54,52 +42,18 @@ def batch(history: History) -> tuple[torch.Tensor, torch.Tensor]:
     return entities.repeat(len(times)), times.repeat_interleave(len(entities))
 
 
-def differences(history: History, limit: int, inclusive: bool) -> list[str]:
-    """The columns in which the kernel differs from the reference."""
-    from titer.graph import history_triton
-
-    found = []
-    whole = torch.stack(batch(history))
-    not_contiguous = whole.T.contiguous()[:3].T
-    for entity, before in (whole, not_contiguous, whole[:, :0]):
-        kernel = Edges(*history_triton.latest(history, entity, before, limit, inclusive))
-        reference = history.reference_latest(entity, before, limit, inclusive=inclusive)
-        found += [name for name in COLUMNS if not torch.equal(getattr(kernel, name), getattr(reference, name))]
-    return found
-
-
-@pytest.fixture(scope="module")
-def compared() -> dict[str, list[str]]:
-    if find_spec("triton") is None:
-        pytest.skip("needs triton")
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
-    result = subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
+@needs_kernels
 @pytest.mark.parametrize("inclusive", [False, True])
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("name", HISTORIES)
-def test_the_kernel_returns_the_edges_of_the_reference(
-    compared: dict[str, list[str]], name: str, limit: int, inclusive: bool
-):
-    assert compared[f"{name}, {limit}, {inclusive}"] == []
+def test_kernel_returns_the_edges_of_the_reference(name: str, limit: int, inclusive: bool):
+    from titer.graph import history_triton
 
-
-if __name__ == "__main__":
-    print(
-        json.dumps(
-            {
-                f"{name}, {limit}, {inclusive}": differences(history, limit, inclusive)
-                for name, history in HISTORIES.items()
-                for limit in LIMITS
-                for inclusive in (False, True)
-            }
-        )
-    )
+    history = HISTORIES[name].to(KERNEL_DEVICE)
+    whole = torch.stack(batch(history)).to(KERNEL_DEVICE)
+    not_contiguous = whole.T.contiguous()[:3].T
+    for entity, before in (whole, not_contiguous, whole[:, :0]):
+        found = Edges(*history_triton.latest(history, entity, before, limit, inclusive))
+        reference = history.reference_latest(entity, before, limit, inclusive=inclusive)
+        for column in ("relation", "object", "time", "mask"):
+            assert torch.equal(getattr(found, column), getattr(reference, column)), column

@@ -1,14 +1,12 @@
 """The Triton kernels of the path mixture, against the versions in plain torch."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.pair_dots import pair_dots
 from titer.models.path_mixture.trust_network import PlainNetwork, Shared
-from triton_interpreter import KERNEL_DEVICE, needs_interpreter, needs_kernels, run_interpreted
+from triton_interpreter import KERNEL_DEVICE, needs_kernels
 
 
 @needs_kernels
@@ -144,9 +142,3 @@ def test_kernel_multiplies_pairs_and_has_the_gradient_of_the_plain_version(num_p
     gradients = pair_dots_triton.backward(left, row, right, column, upstream.to(KERNEL_DEVICE))
     for each, right in zip(gradients, wanted, strict=True):
         torch.testing.assert_close(each.cpu(), right, rtol=1e-5, atol=1e-5)
-
-
-@needs_interpreter
-@pytest.mark.slow
-def test_the_interpreter_runs_the_kernels():
-    run_interpreted(Path(__file__), "test_kernel")

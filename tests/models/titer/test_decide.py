@@ -1,10 +1,6 @@
-"""The decision of the agent, and the kernel of its dot products.
-
-The tests of kernels run on a GPU where there is one, and always with Triton's interpreter on the CPU.
-"""
+"""The decision of the agent, and the kernel of its dot products."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +8,7 @@ from torch import Tensor
 
 from titer.models.titer.decide import Candidates, Decision, Scoring, decide, gumbel_noise, score_actions
 from titer.models.titer.sampled import reference_sampled_dots
-from triton_interpreter import KERNEL_DEVICE, needs_interpreter, needs_kernels, run_interpreted
+from triton_interpreter import KERNEL_DEVICE, needs_kernels
 
 NUM_ROWS, NUM_RELATIONS, NUM_LAGS = 23, 7, 11
 
@@ -168,12 +164,6 @@ def test_sampled_dots_kernel_gives_the_products_and_gradients_of_the_reference(w
     found = sampled_triton.backward(x.detach(), table.detach(), rows, gradient)
     for ours, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
-
-
-@needs_interpreter
-@pytest.mark.slow
-def test_the_interpreter_runs_the_tests_of_kernels():
-    run_interpreted(Path(__file__), "test_sampled_dots_kernel")
 
 
 @WEIGHTED

@@ -1,9 +1,5 @@
-"""The fused roll-out against plain operations: the same walks, log probabilities, entropies and gradients.
+"""The fused roll-out against plain operations: the same walks, log probabilities, entropies and gradients."""
 
-The tests of kernels run on a GPU where there is one, and always with Triton's interpreter on the CPU.
-"""
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +16,7 @@ from titer.models.titer import policy as policy_module
 from titer.models.titer import roll_out as roll_out_module
 from titer.models.titer.model import TITer
 from titer.models.titer.roll_out import MAX_FUSED_ACTIONS, Walks, is_fused, reference_roll_out
-from triton_interpreter import KERNEL_DEVICE, needs_gpu, needs_interpreter, needs_kernels, run_interpreted
+from triton_interpreter import KERNEL_DEVICE, needs_gpu, needs_kernels
 
 NUM_ENTITIES, NUM_RELATIONS, NUM_STEPS = 6, 3, 14
 VOCABULARY = Vocabulary.numbered(NUM_ENTITIES, NUM_RELATIONS)
@@ -32,7 +28,7 @@ def make(**settings: Any) -> TITer:
     return make_model(VOCABULARY, **{"num_edges": 4, "path_length": 3, **settings}).to(KERNEL_DEVICE).train()
 
 
-def make_queries(count: int = 9) -> Queries:
+def make_queries(count: int = 6) -> Queries:
     """Return queries of several times, among them the first time and an entity without facts."""
     queries, _ = Queries.from_facts(FACTS, VOCABULARY)
     queries = queries[torch.linspace(0, len(queries) - 1, count).long()]
@@ -75,14 +71,22 @@ def gradients(walks: Walks, model: TITer) -> dict[str, Tensor]:
     return dict(zip(named, found, strict=True))
 
 
-def check_same(
-    monkeypatch: pytest.MonkeyPatch, queries: Queries | None = None, facts: Facts = FACTS, **settings: Any
-) -> Walks:
+def fused_walks(queries: Queries, facts: Facts = FACTS, **settings: Any) -> Walks:
+    """Return the walks of the kernels."""
+    from titer.models.titer.fused_roll_out import draw, fused_roll_out
+
+    model = make(**settings)
+    with torch.no_grad():
+        history = History(facts, VOCABULARY).to(KERNEL_DEVICE)
+        return fused_roll_out(model.policy, queries, history, draw(model.policy, queries))
+
+
+def check_same(monkeypatch: pytest.MonkeyPatch, queries: Queries | None = None, **settings: Any) -> Walks:
     """Compare both versions for the same random numbers, and return the walks."""
     from titer.models.titer.fused_roll_out import draw, fused_roll_out
 
     model, queries = make(**settings), make_queries() if queries is None else queries
-    history = History(facts, VOCABULARY).to(KERNEL_DEVICE)
+    history = History(FACTS, VOCABULARY).to(KERNEL_DEVICE)
     draws = draw(model.policy, queries)
     expected = reference(monkeypatch, model, queries, history, draws)
     found = fused_roll_out(model.policy, queries, history, draws)
@@ -128,9 +132,9 @@ def test_kernels_take_no_query_and_one(monkeypatch: pytest.MonkeyPatch):
 
 
 @needs_kernels
-def test_kernels_stay_where_there_is_no_other_action(monkeypatch: pytest.MonkeyPatch):
+def test_kernels_stay_where_there_is_no_other_action():
     queries = make_queries()
-    walks = check_same(monkeypatch, queries)
+    walks = fused_walks(queries)
     # The first query is about an entity without facts, the second about the time of the first fact.
     for walk in (0, 1):
         assert int(walks.end.relation[walk]) == VOCABULARY.self_loop
@@ -140,7 +144,7 @@ def test_kernels_stay_where_there_is_no_other_action(monkeypatch: pytest.MonkeyP
 
 
 @needs_kernels
-def test_kernels_see_nothing_at_or_after_the_time_of_a_query(monkeypatch: pytest.MonkeyPatch):
+def test_kernels_see_nothing_at_or_after_the_time_of_a_query():
     time = sorted(FACTS.time.tolist())[len(FACTS) // 2]
     queries = make_queries()
     queries.time[:] = time
@@ -148,18 +152,12 @@ def test_kernels_see_nothing_at_or_after_the_time_of_a_query(monkeypatch: pytest
     changed = Facts.concatenate(FACTS[FACTS.time < time], other[other.time >= time])
     assert int(changed.time.max()) == int(FACTS.time.max())  # the encodings of time have the same table
     for strictly_back in (True, False):
-        walks = check_same(monkeypatch, queries, strictly_back=strictly_back)
-        same = check_same(monkeypatch, queries, changed, strictly_back=strictly_back)
+        walks = fused_walks(queries, strictly_back=strictly_back)
+        same = fused_walks(queries, changed, strictly_back=strictly_back)
         for one, two in zip(walks.end, same.end, strict=True):
             assert torch.equal(one, two)
         assert torch.equal(walks.log_probability, same.log_probability)
         assert bool((walks.end.time <= time).all())
-
-
-@needs_interpreter
-@pytest.mark.slow
-def test_the_interpreter_runs_the_tests_of_kernels():
-    run_interpreted(Path(__file__), "test_kernels")
 
 
 @needs_gpu
@@ -176,7 +174,7 @@ def test_gpu_walks_are_fused_where_the_kernels_apply(settings: dict[str, Any], e
     model = make(**settings)
     history = History(FACTS, VOCABULARY).to(KERNEL_DEVICE)
     assert is_fused(model.policy, history) == expected
-    assert roll_out_module.roll_out(model.policy, make_queries(), history).entropy.shape == (9, 3)
+    assert roll_out_module.roll_out(model.policy, make_queries(), history).entropy.shape == (6, 3)
 
 
 def test_walks_on_the_cpu_use_plain_operations():
