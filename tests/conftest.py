@@ -1,16 +1,17 @@
 """Fixtures for all tests."""
 
-import fcntl
 import gc
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from shared_folder import made_once, shared
 from titer.data.dataset import Dataset
 from titer.data.small_world import SmallWorld, small_world
 from titer.runs.train import train
@@ -18,6 +19,12 @@ from titer.training.config import Config
 
 # What is imported and collected stays until the end. The garbage collector need not visit it again and again.
 gc.disable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    stack = ExitStack()
+    stack.enter_context(shared())
+    config.add_cleanup(stack.close)
 
 
 def pytest_collection_finish() -> None:
@@ -121,27 +128,16 @@ def world_data(world: SmallWorld) -> Dataset:
 
 
 @pytest.fixture(scope="session")
-def trained_run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def trained_run(world_data: Dataset) -> Callable[[str], Path]:
     """Return a function from the name of a model to its run on the small world.
 
-    Each run is trained once for a whole test session and shared by all processes of pytest-xdist. Tests must not
-    write to it: see ``run_copy``.
+    Each run is trained once for a whole test session. Tests must not write to it: see ``run_copy``.
     """
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
-    folder.mkdir(exist_ok=True)
+    return lambda name: made_once(name, lambda path: train_small(world_data, name, path))
 
-    def run(name: str) -> Path:
-        path = folder / name
-        with (folder / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not path.exists():
-                unfinished = folder / f"{name}-unfinished"
-                train(world_data, SMALL_CONFIGS[name], unfinished, overwrite=True)
-                unfinished.rename(path)
-        return path
 
-    return run
+def train_small(dataset: Dataset, name: str, path: Path) -> None:
+    train(dataset, SMALL_CONFIGS[name], path, overwrite=True)
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import warm
-from quick_events import quick_event_model
+from quick_events import QuickEventModel
 from warm_processes import server
 
 PORT = "8000"
@@ -128,7 +128,7 @@ class Reader:
         with (
             chdir(self.desk),
             redirect_stdout(printed),
-            patch("titer.runs.events.EventModel", quick_event_model),
+            patch("titer.runs.events.EventModel", QuickEventModel),
         ):
             exec(compile(code, "document", "exec"), self.names)
         self.printed = printed.getvalue()

@@ -15,12 +15,13 @@ MODELS: dict[str, dict[str, Any]] = {
 def make_small_run(folder: Path, model: str = "path_mixture") -> Path:
     """Train a small model on the small world, with an event model, and return the folder of its run."""
     from quick_events import store_quick_events
+    from shared_folder import shared
     from titer.data.small_world import small_world
     from titer.runs.train import train
     from titer.training.config import Config
 
     table = {"model": MODELS[model], "training": TRAINING if MODELS[model] else {"device": "cpu"}}
-    with contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stderr(io.StringIO()), shared():
         run = train(small_world().dataset, Config.from_dict(table, model), folder / "run")
         store_quick_events(run.path)
     return run.path

@@ -1,9 +1,8 @@
 """A small event model that is trained once."""
 
 import pytest
-import torch
 
-from quick_events import QUICK
+from quick_events import QUICK, QuickEventModel
 from titer.data.dataset import Dataset
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
@@ -23,9 +22,5 @@ def model(world_data: Dataset) -> Model:
 
 
 @pytest.fixture(scope="session")
-def events(world_data: Dataset, model: Model, quick: EventConfig) -> EventModel:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    trained = EventModel(world_data.vocabulary, world_data.axis, quick).fit(world_data, model)
-    torch.set_num_threads(threads)
-    return trained
+def events(world_data: Dataset, model: Model) -> EventModel:
+    return QuickEventModel(world_data.vocabulary, world_data.axis).fit(world_data, model)
