@@ -27,7 +27,7 @@ from titer.models.path_mixture.query_batch import QueryBatch
 class TestPathMixture(ModelCase):
     name = "path_mixture"
     settings: ClassVar = {**SMALL, "dim": 16}
-    training: ClassVar = {"epochs": 1, "batch_size": 32, "learning_rate": 0.01, "learning_rate_schedule": "triangle"}
+    training: ClassVar = {"epochs": 1, "batch_size": 128, "learning_rate": 0.02, "learning_rate_schedule": "triangle"}
     least_mrr = 0.8
     shares_sum_to_one = True
 
@@ -35,7 +35,7 @@ class TestPathMixture(ModelCase):
 class TestSeveralMembers(ModelCase):
     name = "path_mixture"
     settings: ClassVar = {**SMALL, "members": 2}
-    training: ClassVar = {"epochs": 1, "batch_size": 32, "learning_rate": 0.005}
+    training: ClassVar = {"epochs": 1, "batch_size": 128, "learning_rate": 0.02}
     least_mrr = 0.5
     shares_sum_to_one = True
 

@@ -36,7 +36,7 @@ class TestTITer(ModelCase):
         "state_dim": 32,
         "hidden_dim": 32,
     }
-    training = {"epochs": 6, "learning_rate": 0.01, "batch_size": 128, "validate_every": 3, "device": "cpu"}  # noqa: RUF012
+    training = {"epochs": 3, "learning_rate": 0.01, "batch_size": 128, "validate_every": 3, "device": "cpu"}  # noqa: RUF012
     least_mrr = 0.5
     shares_sum_to_one = True
     least_score = -100.0  # a probability of e^-100
