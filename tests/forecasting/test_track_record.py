@@ -23,6 +23,8 @@ from titer.training.layout import EVENT_CHECKS
 
 EVENT = ("Aldoria", "hold talks with", "Drovia")
 
+pytestmark = pytest.mark.slow  # an event model is trained
+
 
 @pytest.fixture(scope="module")
 def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
@@ -42,7 +44,6 @@ def window(forecaster: Forecaster) -> CheckedForecast:
     return forecaster.check("2023-06-20", 7, top=40)
 
 
-@pytest.mark.slow
 def test_events_happened_if_and_only_if_a_fact_of_the_window_has_their_names(
     window: CheckedForecast, world_data: Dataset
 ):

@@ -25,6 +25,8 @@ from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
 
+pytestmark = pytest.mark.slow  # an event model is trained
+
 VOID = {"meta", "br"}
 
 
@@ -58,7 +60,6 @@ def run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-@pytest.mark.slow
 def test_metrics_are_explained_and_baselines_belong_to_the_row_above(
     path_mixture_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path
 ):
