@@ -44,6 +44,14 @@ def test_changed_and_added_sources_count_as_changes(package: Path, name: str):
     assert source(package) == (git(package, "rev-parse", "HEAD"), True)
 
 
+def test_changes_after_a_process_has_loaded_its_sources_do_not_count(package: Path):
+    loaded = source(package)
+    (package / "added.py").write_text("changed = True")
+    git(package, "add", ".")
+    git(package, "commit", "--quiet", "-m", "Second")
+    assert source(package) == loaded
+
+
 def test_a_package_that_its_repository_does_not_track_has_no_commit(package: Path):
     """A wheel that is installed in an environment inside of some other repository."""
     installed = package.parent / "installed"

@@ -1,5 +1,6 @@
 """Where a result comes from: the source code, the software and the hardware that made it."""
 
+import functools
 import os
 import platform
 import subprocess
@@ -46,11 +47,16 @@ def source(package: Path = PACKAGE) -> tuple[str, bool | None]:
         package: The folder of the package.
 
     Returns:
-        The commit and whether there are changes. With the environment variable ``TITER_COMMIT``, its value and None.
-        Without a repository, ``unknown`` and None.
+        The commit and whether there are changes, when a process first asks. With the environment variable
+        ``TITER_COMMIT``, its value and None. Without a repository, ``unknown`` and None.
     """
     if given := os.environ.get(COMMIT_VARIABLE):
         return given, None
+    return _repository(package)
+
+
+@functools.cache  # a process has loaded its sources: later changes do not affect what it computes
+def _repository(package: Path) -> tuple[str, bool | None]:
     # An installed wheel may lie inside of another repository, which does not track it.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is not None:
         commit = _git(package, "rev-parse", "HEAD")
