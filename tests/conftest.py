@@ -37,6 +37,9 @@ def pytest_collection_finish() -> None:
 torch.set_num_threads(1)
 # Ray gives its workers the lowest priority: on busy cores, tests would wait for minutes for them.
 os.environ.setdefault("RAY_worker_niceness", "0")
+# Nor are processes needed that Ray would start in case of more work, or for statistics about its use.
+for name in ("RAY_prestart_worker_first_driver", "RAY_enable_worker_prestart", "RAY_USAGE_STATS_ENABLED"):
+    os.environ.setdefault(name, "0")
 settings.register_profile(
     "titer",
     deadline=None,

@@ -8,26 +8,26 @@ from uuid import uuid4
 
 MARK = "TITER_TEST_CLUSTER"
 NODES = """
-import sys, time
+import sys
 from ray.cluster_utils import Cluster
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3, "include_dashboard": False})
-second = cluster.add_node(num_cpus=3)
-cluster.wait_for_nodes()
+cluster = Cluster(
+    initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False, "include_log_monitor": False}
+)
 print(cluster.address, flush=True)
 for line in sys.stdin:
     if line == "remove\\n":
         cluster.remove_node(second, allow_graceful=False)
         print("removed", flush=True)
     else:
-        second = cluster.add_node(num_cpus=3)
+        second = cluster.add_node(num_cpus=2)
         cluster.wait_for_nodes()
         print("added", flush=True)
 cluster.shutdown()
 """
 
 
-class TwoNodes:
-    """A cluster of two nodes, each with processes of its own."""
+class RayCluster:
+    """A cluster of one node, to which a second can be added. Each has processes of its own."""
 
     def __init__(self) -> None:
         self.mark = uuid4().hex

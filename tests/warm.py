@@ -4,8 +4,9 @@ Most of the time of a short command is the import of PyTorch. A server imports e
 for each command it forks a process, which gets the folder, the environment and the standard streams of the caller.
 
 As a program: ``warm.py serve SOCKET`` is the server, and ``warm.py call SOCKET WORDS...`` runs a command, passes
-signals on, and ends with the exit code of the command. With ``WARM_WORKERS`` in its environment, a command that starts
-others does so in the same way, and with ``QUICK_EVENTS`` it trains small event models.
+signals on, and ends with the exit code of the command. As for Python, ``-c CODE`` instead of a command runs a program.
+With ``WARM_WORKERS`` in its environment, a command that starts others does so in the same way, and with
+``QUICK_EVENTS`` it trains small event models.
 """
 
 import atexit
@@ -128,7 +129,8 @@ def run(words: list[str], program: str) -> NoReturn:
     """Run a command in this process, which ends with it."""
     from titer.cli.main import main
 
-    sys.argv = ["titer", *words]
+    is_program = words[0] == "-c"
+    sys.argv = ["-c", *words[2:]] if is_program else ["titer", *words]
     if os.environ.pop(WARM_WORKERS, None):
         sys.executable = program
     if os.environ.pop(QUICK_EVENTS, None):
@@ -136,6 +138,9 @@ def run(words: list[str], program: str) -> NoReturn:
 
         use_quick_events()
     try:
+        if is_program:
+            exec(words[1], {"__name__": "__main__"})
+            sys.exit()
         main()
     except SystemExit as end:
         if isinstance(end.code, str):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quick_events import store_quick_events
-from ray_cluster import TwoNodes
+from ray_cluster import RayCluster
 from titer.data.dataset import Dataset
 from titer.runs.train import train
 from titer.training.config import Config
@@ -21,8 +21,8 @@ def event_run(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[TwoNodes]:
+def cluster() -> Iterator[RayCluster]:
     """A cluster that is started once: all tests that need one are in one group."""
-    nodes = TwoNodes()
-    yield nodes
-    nodes.stop()
+    started = RayCluster()
+    yield started
+    started.stop()

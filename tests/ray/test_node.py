@@ -3,8 +3,6 @@
 import errno
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -13,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ray_cluster import TwoNodes
+from commands import titer_process
+from ray_cluster import RayCluster
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.jobs.begin import open_job
 from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
@@ -32,13 +31,14 @@ pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 WORKERS = """
-import os, sys, ray
+import os, sys, pyarrow as pa, ray
+from titer.ray import Predictor
 from titer.ray.node import NodeRun, pack
 from titer.forecasting.jobs.fingerprint import facts_version, fingerprint
 from titer.runs.run import Run
 run = Run(sys.argv[1])
-cache = {"TITER_CACHE": os.environ["TITER_CACHE"]}
-ray.init(address=sys.argv[2], log_to_driver=False, runtime_env={"env_vars": cache})
+variables = {name: os.environ[name] for name in ("TITER_CACHE", "TITER_INDEX")}
+ray.init(address=sys.argv[2], log_to_driver=False, runtime_env={"env_vars": variables})
 facts = facts_version(run.store_path, run.dataset)
 node_run = NodeRun("/nowhere", fingerprint(run, events=False), False, facts, ray.put(pack(run)))
 
@@ -48,15 +48,25 @@ class Worker:
         path = given.open().path
         return str(path), (path / "model.safetensors").stat().st_ino
 
-workers = [Worker.remote() for _ in range(3)]
-found = ray.get([worker.open.remote(node_run) for worker in workers])
-assert len(set(found)) == 1, found
-print(found[0][0])
+    def maps(self, run):
+        predictor = Predictor(run, device="cpu", top=1)
+        predictor(pa.table({"subject": ["Caldera"], "relation": ["invite"]}))
+        with open("/proc/self/maps") as file:
+            lines = [line.split() for line in file if "/index/" in line]
+        return sorted({(line[4], line[5]) for line in lines})
+
+workers = [Worker.remote() for _ in range(2)]
+first, second = ray.get([worker.open.remote(node_run) for worker in workers])
+assert first == second, (first, second)
+print(first[0])
+first, second = ray.get([worker.maps.remote(sys.argv[3]) for worker in workers])
+assert first == second, (first, second)
+print(*(path for _, path in first), sep="\\n")
 """
 
 
-def test_workers_of_a_node_share_one_copy(
-    cluster: TwoNodes,
+def test_workers_of_a_node_share_one_copy_and_the_memory_of_a_stored_index(
+    cluster: RayCluster,
     recurrency_run: Path,
     run_copy: Callable[[Path], Path],
     tmp_path: Path,
@@ -66,15 +76,20 @@ def test_workers_of_a_node_share_one_copy(
     with FactStore(run.store_path, run.dataset) as store:
         store.add([NamedFact("Caldera", "invite", "Newland", 181)])
     monkeypatch.setenv("TITER_CACHE", str(tmp_path / "cache"))
-    words = [str(run.path), cluster.address]
-    done = subprocess.run([sys.executable, "-c", WORKERS, *words], capture_output=True, text=True, timeout=200)
+    monkeypatch.setenv("TITER_INDEX", "always")
+    indexed = shutil.copytree(recurrency_run, tmp_path / "indexed")
+    done = titer_process("-c", WORKERS, run.path, cluster.address, indexed)
     assert done.returncode == 0, done.stderr
-    copy = Run(done.stdout.split()[-1])
+    path, *mapped = [Path(line) for line in done.stdout.splitlines() if line.startswith("/")]
+    copy = Run(path)
     assert tmp_path / "cache" in copy.path.parents
     assert fingerprint(copy, events=False) == fingerprint(run, events=False)
     assert facts_version(copy.store_path, copy.dataset)[:2] == (1, 0)
     asked = "Caldera", "invite"
     assert Forecaster.load(copy).ask(*asked) == Forecaster.load(run).ask(*asked)
+    stored = {file.resolve() for file in (indexed / "dataset/index").rglob("*.bin") if file.stat().st_size}
+    assert len(set(mapped)) > 3
+    assert set(mapped) <= stored
 
 
 def test_a_run_with_other_contents_at_the_same_path_is_not_used(recurrency_run: Path, run_copy: Callable[[Path], Path]):
@@ -233,11 +248,11 @@ except TiterError as error:
 
 
 def test_an_error_of_a_worker_is_the_error_of_the_job(
-    cluster: TwoNodes, recurrency_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path
+    cluster: RayCluster, recurrency_run: Path, run_copy: Callable[[Path], Path], tmp_path: Path
 ):
     """Facts that are added while a job runs must not change a part of its answers."""
     (tmp_path / "questions.csv").write_text("subject,relation\nCaldera,invite\n")
     words = [str(run_copy(recurrency_run)), str(tmp_path / "questions.csv"), str(tmp_path / "answers"), cluster.address]
-    done = subprocess.run([sys.executable, "-c", CHANGED, *words], capture_output=True, text=True, timeout=200)
+    done = titer_process("-c", CHANGED, *words)
     assert "refused: facts were added or removed while the job ran" in done.stdout, done.stderr
     assert list((tmp_path / "answers").glob("part-*")) == []

@@ -1,11 +1,11 @@
 """Ray that a job starts on this machine rejects processes without its token."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from commands import titer_process
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray"), pytest.mark.timeout(300)]
@@ -27,10 +27,11 @@ with _connected(Cluster(workers=1)):
 """
 
 
-def test_ray_on_this_machine_requires_a_token(tmp_path: Path):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
-    environment["HOME"] = str(tmp_path)  # Ray creates the token there
-    words = [sys.executable, "-c", STARTED]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=280)
+def test_ray_on_this_machine_requires_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in os.environ:
+        if name.startswith("RAY_AUTH"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))  # Ray creates the token there
+    done = titer_process("-c", STARTED)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["False True"]
