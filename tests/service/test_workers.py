@@ -105,6 +105,17 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def end_all_workers(service: Service, how: signal.Signals) -> None:
+    """Stop a service, and check that all of its processes end."""
+    workers = workers_of(service)
+    assert len(workers) == 2
+    assert service.stop(how) == 0
+    assert not any(map(is_running, workers))
+    assert not any("Traceback" in line for line in service.said)
+    with pytest.raises(httpx2.ConnectError):
+        service.client().get("/healthz")
+
+
 class Load:
     """Clients that ask without a pause, each request on a new connection, and keep what they got."""
 
@@ -167,7 +178,7 @@ def test_a_training_into_a_served_run_is_safe(start, run: Path, versions: list[P
     assert set(load.statuses) == {200}
 
 
-def test_workers_share_a_port_and_their_metrics_are_on_one_page(start):
+def test_workers_share_a_port_and_one_page_of_metrics_and_end_on_sigterm(start):
     service = start("--workers", "2")
     for _ in range(40):
         with service.client(TOKEN) as client:
@@ -184,6 +195,7 @@ def test_workers_share_a_port_and_their_metrics_are_on_one_page(start):
     assert {sample.labels["worker"] for sample in samples} == {"0", "1"}
     families = re.findall(r"^# TYPE (\S+)", page, re.MULTILINE)
     assert len(families) == len(set(families))
+    end_all_workers(service, signal.SIGTERM)
 
 
 def test_a_dead_worker_is_replaced(start):
@@ -198,18 +210,6 @@ def test_a_dead_worker_is_replaced(start):
         wait_until(lambda: client.get("/metrics").text.count("\ntiter_model_info{") == 2)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_all_workers(start, how: signal.Signals):
-    service = start("--workers", "2")
-    workers = workers_of(service)
-    assert len(workers) == 2
-    assert service.stop(how) == 0
-    assert not any(map(is_running, workers))
-    assert not any("Traceback" in line for line in service.said)
-    with pytest.raises(httpx2.ConnectError):
-        service.client().get("/healthz")
-
-
 def test_workers_end_with_a_parent_that_is_killed(start):
     service = start("--workers", "2")
     workers = workers_of(service)
@@ -217,7 +217,7 @@ def test_workers_end_with_a_parent_that_is_killed(start):
     wait_until(lambda: not any(map(is_running, workers)))
 
 
-def test_workers_map_weights_and_index_from_files(world_data: Dataset, tmp_path: Path):
+def test_workers_map_weights_and_index_from_files_and_end_on_sigint(world_data: Dataset, tmp_path: Path):
     run = tmp_path / "run"
     # A table of entities that is large enough to be mapped.
     train(world_data, Config.from_dict({"model": {"dim": 2100}, "training": {"epochs": 0}}, "ttranse"), run)
@@ -226,7 +226,7 @@ def test_workers_map_weights_and_index_from_files(world_data: Dataset, tmp_path:
         mapped = Path(f"/proc/{worker}/maps").read_text()
         assert f" {run / MODEL}\n" in mapped
         assert f" {run / 'dataset' / 'index' / 'history'}/" in mapped
-    assert service.stop() == 0
+    end_all_workers(service, signal.SIGINT)
 
 
 def test_a_run_that_cannot_be_served_is_an_error(run: Path):
