@@ -3,7 +3,7 @@
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ VARIABLE = "TESTS_SHARED"
 
 
 @contextmanager
-def shared() -> Iterator[None]:
+def shared() -> Generator[None]:
     """Create the folder for the duration of a block, unless the process that started this one has."""
     if VARIABLE in os.environ:
         yield
