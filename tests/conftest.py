@@ -22,6 +22,7 @@ gc.disable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Create the folder that all processes of the test session share, and remove it at the end."""
     stack = ExitStack()
     stack.enter_context(shared())
     config.add_cleanup(stack.close)
@@ -136,11 +137,7 @@ def trained_run(world_data: Dataset) -> Callable[[str], Path]:
 
     Each run is trained once for a whole test session. Tests must not write to it: see ``run_copy``.
     """
-    return lambda name: made_once(name, lambda path: train_small(world_data, name, path))
-
-
-def train_small(dataset: Dataset, name: str, path: Path) -> None:
-    train(dataset, SMALL_CONFIGS[name], path, overwrite=True)
+    return lambda name: made_once(name, lambda path: train(world_data, SMALL_CONFIGS[name], path, overwrite=True))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ def shared() -> Generator[None]:
         del os.environ[VARIABLE]
 
 
-def made_once(name: str, make: Callable[[Path], None]) -> Path:
+def made_once(name: str, make: Callable[[Path], object]) -> Path:
     """Return the path of a shared file or folder, which the first process that needs it makes.
 
     Args:

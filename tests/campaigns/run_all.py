@@ -15,6 +15,7 @@ FOLDER = Path(__file__).resolve().parent
 PARTS = {"kill_points": 2, "damage": 1, "kills": 2, "http_fuzz": 1, "data_fuzz": 1, "leaks": 1, "soak": 1}
 """The campaigns, with their parts of the time: those that train wait longer for each result."""
 MAX_PRINTED = 20
+"""Problems that are printed after the table."""
 START_SECONDS = 8
 """Time that a campaign needs before its first trial, such as to train a model."""
 
