@@ -15,6 +15,8 @@ from titer.models.path_mixture.bags import Bags, sum_rows
 
 BUCKETS = 8192
 """Number of rows of the table. A word's row is its hash, so that words of names added after training have one too."""
+WORD, INSIDE = re.compile(r"\w+"), re.compile(r"\([^()]+\)")
+"""A word, and the text in a pair of parentheses."""
 
 
 def words_of(name: str) -> list[str]:
@@ -23,13 +25,13 @@ def words_of(name: str) -> list[str]:
     ``Police (South Sudan)`` has police, south, sudan and (south sudan).
     """
     name = name.replace("_", " ").lower()
-    return re.findall(r"\w+", name) + re.findall(r"\([^()]+\)", name)
+    return WORD.findall(name) + INSIDE.findall(name)
 
 
 def phrases_of(name: str) -> list[str]:
     """Return the text outside of parentheses, and the text in each pair: police and (south sudan)."""
     name = name.replace("_", " ").lower()
-    return [re.sub(r"\([^()]*\)", "", name).strip(), *re.findall(r"\([^()]+\)", name)]
+    return [re.sub(r"\([^()]*\)", "", name).strip(), *INSIDE.findall(name)] if "(" in name else [name.strip()]
 
 
 class Names(nn.Module):
@@ -46,9 +48,9 @@ class Names(nn.Module):
     def learn_from(self, names: Iterable[str]) -> None:
         """Record which rows occur in the names of training."""
         self._parts = None
+        rows = {row for name in names for part in _parts_of(name) for row in part}
         self.learned.fill_(False)
-        for name in names:
-            self.learned[_rows(words_of(name)) + _rows(phrases_of(name))] = True
+        self.learned[list(rows)] = True
 
     def bags_of(self, vocabulary: Vocabulary) -> "NameBags":
         """Return the rows of all names of a vocabulary."""
@@ -67,7 +69,7 @@ class Names(nn.Module):
         """Return the rows of all names, concatenated, their shares, and the position at which each name begins."""
         rows, shares, ends = list[int](), list[float](), list[int]()
         for name in names:
-            for part in (_rows(words_of(name)), _rows(phrases_of(name))):
+            for part in _parts_of(name):
                 rows += part
                 shares += [1 / max(len(part), 1)] * len(part)
             ends.append(len(rows))
@@ -98,6 +100,11 @@ class NameBags:
         rows = self.rows.index_select(0, place)
         weight = self.share.index_select(0, place) * self.learned.index_select(0, rows)
         return Bags(rows, weight, end - first)
+
+
+def _parts_of(name: str) -> tuple[list[int], list[int]]:
+    """Return the rows of the words of a name, and those of its phrases."""
+    return _rows(words_of(name)), _rows(phrases_of(name))
 
 
 def _rows(words: list[str]) -> list[int]:
