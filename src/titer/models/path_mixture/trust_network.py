@@ -10,6 +10,8 @@ from torch import Tensor
 from titer.kernels import triton_is_installed
 from titer.models.path_mixture.dropout import effective_rate, random_mask
 
+MAX_UNITS = 64
+"""Units of the second layer up to which a GPU computes the network in one kernel."""
 CHUNK = 4096
 """Reached answers that are processed together on a CPU."""
 
@@ -71,7 +73,8 @@ def trust_network(
         third: The weights of the output. Shape ``(second,)``.
         shared: Which terms belong to which reached answer.
     """
-    network = _FusedNetwork if of_query.is_cuda and triton_is_installed() else PlainNetwork
+    is_fused = of_query.is_cuda and triton_is_installed() and len(second) <= MAX_UNITS
+    network = _FusedNetwork if is_fused else PlainNetwork
     terms = (of_query, of_facts, of_same, of_pair, weight, second, bias, third)
     return network.apply(*terms, shared)  # type: ignore[no-any-return]
 

@@ -11,16 +11,20 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from titer.models.path_mixture.trust_network import MAX_UNITS
+
 ROWS = 32
 """Reached answers in a block."""
-UNITS = 32
-"""Units of the second layer whose weights a program handles.
+UNITS = MAX_UNITS // 2
+"""Units of the second layer that the gradient handles at a time: two halves, one after the other.
 
 Products with 64 or more rows would be asynchronous on Hopper GPUs. Several of them in a kernel failed there with Triton
 3.6 (an illegal memory access), so no product has as many.
 """
 PROGRAMS = 528
 """Number of programs at most: four for each multiprocessor of a large GPU."""
+ROUNDS = tl.constexpr(6)
+"""Rounds of the random numbers of dropout; the usual ten take longer than the products."""
 PIECE = tl.constexpr(1 << 20)
 """Reached answers that share a seed, so that the number of each random value fits into 31 bits."""
 
@@ -56,7 +60,7 @@ def _first_layer(
     if DROPOUT:
         first = block * ROWS
         number = ((first % PIECE).to(tl.int32) + tl.arange(0, ROWS))[:, None] * BLOCK + unit[None, :]
-        drawn = tl.rand((tl.load(seed) + first // PIECE).to(tl.int32), number)
+        drawn = tl.rand((tl.load(seed) + first // PIECE).to(tl.int32), number, ROUNDS)
         layer = tl.where(drawn >= rate, layer, 0.0)
     return at, exists, inputs, weights, query, fact, same, layer
 
@@ -82,29 +86,72 @@ def _forward_kernel(
         tl.store(out + at, tl.sum(hidden * last[None, :], axis=1), mask=exists)
 
 
+@triton.jit
+def _load_units(
+    second, bias, third, first_unit, FIRST: tl.constexpr, SECOND: tl.constexpr, BLOCK: tl.constexpr, UNITS: tl.constexpr
+):
+    """Return the weights and the bias of some units of the second layer, and the weights of the third."""
+    unit, following = tl.arange(0, BLOCK), first_unit + tl.arange(0, UNITS)
+    kept = following < SECOND
+    matrix = tl.load(
+        second + following[:, None] * FIRST + unit[None, :], mask=kept[:, None] & (unit < FIRST)[None, :], other=0.0
+    )
+    return matrix, tl.load(bias + following, mask=kept, other=0.0), tl.load(third + following, mask=kept, other=0.0)
+
+
+@triton.jit
+def _add_units(
+    to_second, to_bias, to_third, sum_second, sum_bias, sum_third, first_unit,
+    FIRST: tl.constexpr, SECOND: tl.constexpr, BLOCK: tl.constexpr, UNITS: tl.constexpr,
+):  # fmt: skip
+    """Add the gradients of some units of the second layer to those of other programs."""
+    unit, following = tl.arange(0, BLOCK), first_unit + tl.arange(0, UNITS)
+    kept = following < SECOND
+    place = following[:, None] * FIRST + unit[None, :]
+    tl.atomic_add(to_second + place, sum_second, mask=kept[:, None] & (unit < FIRST)[None, :], sem="relaxed")
+    tl.atomic_add(to_bias + following, sum_bias, mask=kept, sem="relaxed")
+    tl.atomic_add(to_third + following, sum_third, mask=kept, sem="relaxed")
+
+
+@triton.jit
+def _units_backward(layer, upstream, matrix, constant, last):
+    """Return the gradient of some units of the second layer, and the sums for their weights."""
+    hidden = tl.maximum(tl.dot(layer, tl.trans(matrix), input_precision="tf32x3") + constant[None, :], 0.0)
+    middle = tl.where(hidden > 0, upstream[:, None] * last[None, :], 0.0)
+    of_second = tl.dot(tl.trans(middle), layer, input_precision="tf32x3")
+    return middle, of_second, tl.sum(middle, axis=0), tl.sum(hidden * upstream[:, None], axis=0)
+
+
 @triton.jit(do_not_specialize=["num_rows"])
 def _backward_kernel(
     row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate,
-    gradient, to_query, to_facts, to_same, to_pair, to_weight,
+    gradient, to_query, to_facts, to_same, to_pair, to_weight, to_second, to_bias, to_third,
     INPUTS: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr, ROWS: tl.constexpr, INPUT_BLOCK: tl.constexpr,
-    BLOCK: tl.constexpr, NEXT_BLOCK: tl.constexpr, DROPOUT: tl.constexpr,
+    BLOCK: tl.constexpr, UNITS: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradients of the terms of the first layer."""
-    unit, following, value = tl.arange(0, BLOCK), tl.arange(0, NEXT_BLOCK), tl.arange(0, INPUT_BLOCK)
-    used, kept, given = unit < FIRST, following < SECOND, value < INPUTS
-    matrix = tl.load(second + following[:, None] * FIRST + unit[None, :], mask=kept[:, None] & used[None, :], other=0.0)
-    constant, last = tl.load(bias + following, mask=kept, other=0.0), tl.load(third + following, mask=kept, other=0.0)
+    """Compute the gradients of all terms. The second layer is computed in two halves of at most UNITS units."""
+    unit, value = tl.arange(0, BLOCK), tl.arange(0, INPUT_BLOCK)
+    used, given = unit < FIRST, value < INPUTS
+    matrix_a, constant_a, last_a = _load_units(second, bias, third, 0, FIRST, SECOND, BLOCK, UNITS)
+    matrix_b, constant_b, last_b = _load_units(second, bias, third, UNITS, FIRST, SECOND, BLOCK, UNITS)
+    second_a, second_b = tl.zeros((UNITS, BLOCK), dtype=tl.float32), tl.zeros((UNITS, BLOCK), dtype=tl.float32)
+    bias_a, bias_b = tl.zeros((UNITS,), dtype=tl.float32), tl.zeros((UNITS,), dtype=tl.float32)
+    third_a, third_b = tl.zeros((UNITS,), dtype=tl.float32), tl.zeros((UNITS,), dtype=tl.float32)
     sum_weight = tl.zeros((INPUT_BLOCK, BLOCK), dtype=tl.float32)
     for block in range(tl.program_id(0), tl.cdiv(num_rows, ROWS), tl.num_programs(0)):
         at, exists, inputs, weights, query, fact, same, layer = _first_layer(
             block, row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, seed, rate,
             INPUTS, FIRST, ROWS, INPUT_BLOCK, BLOCK, DROPOUT,
         )  # fmt: skip
-        hidden = tl.dot(layer, tl.trans(matrix), input_precision="tf32x3") + constant[None, :]
         upstream = tl.load(gradient + at, mask=exists, other=0.0)
-        middle = tl.where(hidden > 0, upstream[:, None] * last[None, :], 0.0)
+        middle, of_second, of_bias, of_third = _units_backward(layer, upstream, matrix_a, constant_a, last_a)
+        change = tl.dot(middle, matrix_a, input_precision="tf32x3")
+        second_a, bias_a, third_a = second_a + of_second, bias_a + of_bias, third_a + of_third
+        middle, of_second, of_bias, of_third = _units_backward(layer, upstream, matrix_b, constant_b, last_b)
+        change += tl.dot(middle, matrix_b, input_precision="tf32x3")
+        second_b, bias_b, third_b = second_b + of_second, bias_b + of_bias, third_b + of_third
         # Dropped units are zero like those that ReLU turns off, so their gradient needs no mask of its own.
-        change = tl.where(layer > 0, tl.dot(middle, matrix, input_precision="tf32x3"), 0.0)
+        change = tl.where(layer > 0, change, 0.0)
         sum_weight += tl.dot(tl.trans(inputs), change, input_precision="tf32x3")
         for number in tl.static_range(INPUTS):
             of_input = tl.load(weight + unit * INPUTS + number, mask=used, other=0.0)
@@ -123,37 +170,8 @@ def _backward_kernel(
             tl.atomic_add(to_query + each * FIRST + unit, total, mask=used, sem="relaxed")
     spot = unit[None, :] * INPUTS + value[:, None]
     tl.atomic_add(to_weight + spot, sum_weight, mask=given[:, None] & used[None, :], sem="relaxed")
-
-
-@triton.jit(do_not_specialize=["num_rows"])
-def _weight_kernel(
-    row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate,
-    gradient, to_second, to_bias, to_third,
-    INPUTS: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr, ROWS: tl.constexpr, INPUT_BLOCK: tl.constexpr,
-    BLOCK: tl.constexpr, NEXT_BLOCK: tl.constexpr, DROPOUT: tl.constexpr,
-):  # fmt: skip
-    """Compute the gradients of the weights of some units of the second layer, and of what follows them."""
-    unit, following = tl.arange(0, BLOCK), tl.program_id(1) * NEXT_BLOCK + tl.arange(0, NEXT_BLOCK)
-    used, kept = unit < FIRST, following < SECOND
-    matrix = tl.load(second + following[None, :] * FIRST + unit[:, None], mask=kept[None, :] & used[:, None], other=0.0)
-    constant, last = tl.load(bias + following, mask=kept, other=0.0), tl.load(third + following, mask=kept, other=0.0)
-    sum_second = tl.zeros((NEXT_BLOCK, BLOCK), dtype=tl.float32)
-    sum_bias, sum_third = tl.zeros((NEXT_BLOCK,), dtype=tl.float32), tl.zeros((NEXT_BLOCK,), dtype=tl.float32)
-    for block in range(tl.program_id(0), tl.cdiv(num_rows, ROWS), tl.num_programs(0)):
-        at, exists, inputs, weights, query, fact, same, layer = _first_layer(
-            block, row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, seed, rate,
-            INPUTS, FIRST, ROWS, INPUT_BLOCK, BLOCK, DROPOUT,
-        )  # fmt: skip
-        hidden = tl.maximum(tl.dot(layer, matrix, input_precision="tf32x3") + constant[None, :], 0.0)
-        upstream = tl.load(gradient + at, mask=exists, other=0.0)
-        sum_third += tl.sum(hidden * upstream[:, None], axis=0)
-        middle = tl.where(hidden > 0, upstream[:, None] * last[None, :], 0.0)
-        sum_bias += tl.sum(middle, axis=0)
-        sum_second += tl.dot(tl.trans(middle), layer, input_precision="tf32x3")
-    place = following[:, None] * FIRST + unit[None, :]
-    tl.atomic_add(to_second + place, sum_second, mask=kept[:, None] & used[None, :], sem="relaxed")
-    tl.atomic_add(to_bias + following, sum_bias, mask=kept, sem="relaxed")
-    tl.atomic_add(to_third + following, sum_third, mask=kept, sem="relaxed")
+    _add_units(to_second, to_bias, to_third, second_a, bias_a, third_a, 0, FIRST, SECOND, BLOCK, UNITS)
+    _add_units(to_second, to_bias, to_third, second_b, bias_b, third_b, UNITS, FIRST, SECOND, BLOCK, UNITS)
 
 
 def forward(terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], seed: Tensor, rate: float) -> Tensor:
@@ -176,20 +194,19 @@ def backward(
 ) -> list[Tensor]:
     """Return the gradients of all terms, given that of the output."""
     gradients = [torch.zeros(each.shape, device=each.device) for each in terms]
-    _launch(_backward_kernel, terms, where, seed, rate, (gradient, *gradients[:5]), num_warps=8)
-    _launch(_weight_kernel, terms, where, seed, rate, (gradient, *gradients[5:]), units=UNITS)
+    _launch(_backward_kernel, terms, where, seed, rate, (gradient, *gradients), UNITS, num_warps=8)
     return gradients
 
 
 def _launch(kernel, terms, where, seed, rate, outputs, units: int | None = None, num_warps: int = 4) -> None:  # type: ignore[no-untyped-def]
-    """Run a kernel for all units of the second layer, or for some units at a time."""
+    """Run a kernel that handles some units of the second layer at a time, or all of them."""
     of_query, of_facts, of_same, of_pair, weight, second, bias, third = (each.contiguous() for each in terms)
     row, fact_of, same_of = where
     num_rows, (first, inputs), following = len(row), weight.shape, len(second)
     if num_rows == 0:
         return
     blocks = [max(triton.next_power_of_2(size), 16) for size in (inputs, first, units or following)]
-    kernel[(min(triton.cdiv(num_rows, ROWS), PROGRAMS), triton.cdiv(following, units or following))](
+    kernel[(min(triton.cdiv(num_rows, ROWS), PROGRAMS),)](
         row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate,
         *outputs, inputs, first, following, ROWS, *blocks, rate > 0, num_warps=num_warps, num_stages=1,
     )  # fmt: skip
