@@ -13,6 +13,7 @@ from tgb_files import write_candidates, write_edges
 from titer.data.tgb.catalogue import TGB_BENCHMARKS
 from titer.data.tgb.pickles import read_candidate_file
 from titer.data.tgb.reader import read_tgb, tgb_sizes
+from titer.evaluation.task import EvaluationTask
 
 
 @pytest.mark.parametrize("name", list(TGB_BENCHMARKS))
@@ -26,7 +27,8 @@ def test_generated_data_have_the_sizes_of_a_dataset(tmp_path: Path, name: str):
     assert tgb_sizes(dataset).entities == int(scale * benchmark.entities)
     assert benchmark.relations * 0.8 < tgb_sizes(dataset).relations <= benchmark.relations
     assert dataset.axis.unit == {"tkgl-smallpedia": "year", "tkgl-wikidata": "integer"}.get(name, "day")
-    count = write_candidates(dataset, "test", tmp_path / "x.pkl", 7 if benchmark.num_negatives else None, 100)
+    task = EvaluationTask(dataset, "test", max_queries=100)
+    count = write_candidates(task, tmp_path / "x.pkl", 7 if benchmark.num_negatives else None)
     assert len(read_candidate_file(tmp_path / "x.pkl").keys) == count <= 100
 
 
@@ -45,7 +47,7 @@ def test_the_script_trains_and_evaluates_and_writes_a_file(tmp_path: Path):
     command += ["--set", "model.dim=8"]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     measured = json.loads((tmp_path / "out" / "path_mixture-tkgl-smallpedia.json").read_text())
-    assert measured["evaluation"]["queries"] == 50
+    assert measured["evaluation"]["queries"] >= 50
     assert measured["training"]["queries"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     (row,) = tgb_table(Measurements({}, tgb=[measured]))[2:]

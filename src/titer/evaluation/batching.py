@@ -6,16 +6,19 @@ LIMITS = {"cpu": (512, 1 << 24), "cuda": (1024, 1 << 27)}
 """By device type: the size that a batch may always have, and the number of scores of a larger one."""
 
 
-def default_batch_size(model: Model) -> int:
+def default_batch_size(model: Model, num_candidates: int | None = None) -> int:
     """Return how many queries a model scores in one batch on its device.
 
     Args:
         model: The model.
+        num_candidates: How many entities are scored for each query; None for all.
 
     Returns:
         The batch size to use where the caller gives none.
     """
     size = model.scoring_batch_sizes.get(model.device.type, 256)
+    if num_candidates is None:
+        num_candidates = model.vocabulary.num_entities
     # With many entities, the scores of a large batch would take gigabytes.
     min_size, max_scores = LIMITS.get(model.device.type, LIMITS["cuda"])
-    return min(size, max(min_size, max_scores // max(model.vocabulary.num_entities, 1)))
+    return min(size, max(min_size, max_scores // max(num_candidates, 1)))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -48,7 +48,6 @@ class TgbEvaluation:
         return Metrics.of(self.ranks)
 
 
-@torch.inference_mode()
 def evaluate_tgb(
     model: Model,
     dataset: Dataset,
@@ -82,21 +81,36 @@ def evaluate_tgb(
     """
     started = time.perf_counter()
     task = EvaluationTask(dataset, split, device=model.device, max_queries=max_queries)
+    found = evaluate_tgb_task(model, task, candidates, batch_size=batch_size, quiet=quiet)
+    return replace(found, seconds=time.perf_counter() - started)
+
+
+@torch.inference_mode()
+def evaluate_tgb_task(
+    model: Model,
+    task: EvaluationTask,
+    candidates: TgbCandidates,
+    *,
+    batch_size: int | None = None,
+    quiet: bool = False,
+) -> TgbEvaluation:
+    """Return the same as ``evaluate_tgb`` for a split that was prepared before; its seconds are those of ranking."""
+    started = time.perf_counter()
     entries = candidates.entries(task.queries)
-    listed = candidates.contain(entries, task.answers)
-    are_exclusions = bool(listed.all())
+    are_exclusions = bool(candidates.contain(entries, task.answers).all())
     ranks = torch.zeros(len(task.queries), dtype=torch.float64)
-    batches = part_of_batches(list(task.queries.batches_in_time(batch_size or default_batch_size(model))))
+    size = batch_size or default_batch_size(model, None if are_exclusions else candidates.longest(entries) + 1)
+    batches = part_of_batches(list(task.queries.batches_in_time(size)))
     with evaluating(model):
-        for rows, batch in batches if quiet else track(batches, f"evaluating on {split}"):
+        for rows, batch in batches if quiet else track(batches, f"evaluating on {task.split}"):
             row, entity = candidates.of(entries[rows])
             if are_exclusions:
                 ranks[rows] = _among_all(model, batch, task.answers[rows], row, entity, task.history, candidates)
             else:
-                ranks[rows] = _among_listed(model, batch, task.answers[rows], row, entity, listed[rows], task.history)
+                ranks[rows] = _among_listed(model, batch, task.answers[rows], row, entity, task.history)
     sum_over_processes(ranks)
     kind = "all" if are_exclusions else "listed"
-    return TgbEvaluation(split, task.queries, task.answers, ranks, kind, time.perf_counter() - started)
+    return TgbEvaluation(task.split, task.queries, task.answers, ranks, kind, time.perf_counter() - started)
 
 
 def _among_all(
@@ -120,30 +134,23 @@ def _among_all(
 
 
 def _among_listed(
-    model: Model,
-    queries: Queries,
-    answers: Tensor,
-    row: Tensor,
-    entity: Tensor,
-    listed: Tensor,
-    history: History,
+    model: Model, queries: Queries, answers: Tensor, row: Tensor, entity: Tensor, history: History
 ) -> Tensor:
-    """Return the ranks among the pairs (row, entity); ``listed`` says whether the answer is among them. (queries,)"""
-    ranks = torch.zeros(len(queries), dtype=torch.float64)
+    """Return the ranks among the pairs (row, entity), of which the answer may be one too, as in TGB. (queries,)"""
+    device = model.device
+    queries, answers, entity = queries.to(device), answers.to(device), entity.to(device)
+    ranks = torch.zeros(len(queries), dtype=torch.float64, device=device)
     length = torch.bincount(row, minlength=len(queries))
-    first = torch.cumsum(length, 0) - length
-    # Queries of one batch have lists of one length, and few lists have the answer too.
-    for group in torch.unique(length * 2 + listed).tolist():
-        rows = (length * 2 + listed == group).nonzero()[:, 0]
-        negatives = entity[first[rows][:, None] + torch.arange(group // 2)]
-        answer = answers[rows][:, None]
-        asked = negatives if group % 2 else torch.cat([negatives, answer], dim=1)
-        scores = model.score_candidates(queries[rows].to(model.device), asked.to(model.device), history).cpu()
+    first = (torch.cumsum(length, 0) - length).to(device)
+    # Queries that are scored together have lists of one length.
+    for size in torch.unique(length).tolist():
+        rows = (length == size).nonzero()[:, 0].to(device)
+        negatives = entity[first[rows][:, None] + torch.arange(size, device=device)]
+        scores = model.score_candidates(queries[rows], torch.cat([negatives, answers[rows][:, None]], dim=1), history)
         check_scores(model, scores)
-        true = scores[asked == answer][:, None]
-        others = scores[:, : group // 2]
+        others, true = scores[:, :-1], scores[:, -1:]
         ranks[rows] = 1 + (others > true).sum(dim=1).double() + (others == true).sum(dim=1).double() / 2
-    return ranks
+    return ranks.cpu()
 
 
 class _CandidateScores(Scores):

@@ -107,6 +107,14 @@ class TgbCandidates:
         row, position = spread(start, start + self._length[entries])
         return row, self._values[position].long()
 
+    def longest(self, entries: Tensor) -> int:
+        """Return the largest number of entities that one of some entries has.
+
+        Args:
+            entries: Positions, as ``entries`` returns them. Shape (entries,).
+        """
+        return int(self._length[entries].max()) if len(entries) else 0
+
     def contain(self, entries: Tensor, answers: Tensor) -> Tensor:
         """Return whether each entry has an answer among its entities.
 

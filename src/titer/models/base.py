@@ -219,7 +219,8 @@ class Model(nn.Module, ABC):
 
         Args:
             queries: As for ``score``.
-            candidates: Entity ids, different within each row. Shape ``(len(queries), candidates)``.
+            candidates: Entity ids; one that is given twice has the same score twice. Shape
+                ``(len(queries), candidates)``.
             history: As for ``score``.
 
         Returns:

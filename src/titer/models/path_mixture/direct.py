@@ -1,6 +1,6 @@
 """Past facts between the subjects of a batch and answers, and their weights as paths of one hop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import torch
@@ -92,6 +92,15 @@ class PastFacts:
             series_tag=subjects.values.index_select(0, series.row),
             pair_tag=subjects.values.index_select(0, pair_row),
             series_end=pair.index_select(0, query_series) + offset.index_select(0, query),
+        )
+
+    def some(self, pairs: Tensor, same: Tensor) -> "PastFacts":
+        """Return the facts with some of the pairs of queries, and some of their series with the query's relation."""
+        return replace(
+            self,
+            query_pair=self.query_pair.index_select(0, pairs),
+            same=self.same.index_select(0, same),
+            same_features=self.same_features.index_select(0, same),
         )
 
     def groups(self, batch: QueryBatch) -> dict[str, Tensor]:

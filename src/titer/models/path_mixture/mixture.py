@@ -283,6 +283,31 @@ class Mixture(nn.Module):
         along = self.along(parts, self.reach(parts.plan, reached), column, prior, frequency)
         return Listed(reached, parts, torch.logaddexp(prior, along))
 
+    def of_candidates(self, batch: QueryBatch, trained: Tensor, candidates: Tensor) -> Tensor:
+        """Return log(e^π + e^φ Σ w) of some candidates of each query. (queries, candidates)
+
+        Args:
+            batch: The queries.
+            trained: The mask of entities with facts in training.
+            candidates: Entity ids. Shape ``(queries, candidates)``.
+        """
+        row = torch.arange(len(batch), device=candidates.device).repeat_interleave(candidates.shape[1])
+        given = Ends(row, candidates.reshape(-1))
+        plan, reached = ReachPlan.among(batch, self.config, given)
+        parts = self.prior.of_candidates(batch, trained, given.answer)
+        frequency = self.prior.frequency.of_pairs(batch, batch.relation, row, given.answer, parts.entities)
+        column = parts.entities.row(batch, given.answer)
+        nothing = parts.query.new_zeros(len(batch))
+        prior = frequency + pair_dots(nothing, parts.query, row, parts.entities.as_answer, column)
+        # The paths to a candidate count once, also if it is given twice.
+        hit = positions(reached > 0)
+        slot = reached.index_select(0, hit).long() - 1
+        at = torch.empty(len(plan.row), dtype=torch.int64, device=row.device).index_copy_(0, slot, hit)
+        of_reached = (each.index_select(0, at) for each in (column, prior, frequency))
+        along = self.along(parts, self.reach(parts.plan, plan), *of_reached)
+        combined = torch.logaddexp(prior.index_select(0, hit), along.index_select(0, slot))
+        return prior.index_copy(0, hit, combined).view(candidates.shape)
+
     def reach(self, query: QueryPlan, plan: ReachPlan) -> Reach:
         """Return the weights of all paths, summed by reached answer."""
         num_reached, facts = len(plan.row), plan.facts

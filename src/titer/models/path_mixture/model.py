@@ -26,7 +26,6 @@ from titer.models.path_mixture.loss import cross_entropy
 from titer.models.path_mixture.mixture import Mixture, ScoringPlan, Weights
 from titer.models.path_mixture.paths import Paths
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.reached import Ends
 from titer.models.path_mixture.sampled import Sample, sampled_cross_entropy
 from titer.models.path_mixture.scores import Group, MixtureScores
 from titer.models.path_mixture.training_plan import TargetPlan, TrainingPlan
@@ -240,17 +239,13 @@ class PathMixture(TracksTrainedEntities):
 
     def _of_candidates(self, batch: QueryBatch, candidates: Tensor) -> Tensor:
         """Return log P of the candidates of queries of one time step. (queries, candidates)"""
-        row = torch.arange(len(batch), device=candidates.device).repeat_interleave(candidates.shape[1])
-        ends = Ends(row, candidates.reshape(-1))
         # Entities added after training are no answers before their first fact.
         index = batch.pair_index
-        unknown = index.rank.index_select(0, ends.answer) >= index.num_known(batch.elapsed)
-        excluded = (unknown & (ends.answer >= self.vocabulary.num_entities)).view(candidates.shape)
+        rank = index.rank.index_select(0, candidates.reshape(-1)).view(candidates.shape)
+        excluded = (rank >= index.num_known(batch.elapsed)) & (candidates >= self.vocabulary.num_entities)
         members: list[Tensor] = []
-        for mixture in self.mixtures:
-            assert isinstance(mixture, Mixture)
-            listed = mixture.listed(batch, self.trained, [ends], candidates.new_empty(0))
-            each = listed.log_weight.index_select(0, listed.plan.more_at[0]).view(candidates.shape)
+        for mixture in self._members:
+            each = mixture.of_candidates(batch, self.trained, candidates)
             each = each.masked_fill(excluded, UNREACHED).log_softmax(dim=1)
             members.append(each.masked_fill(excluded, UNREACHED))  # not NaN if no candidate is an answer
         return torch.logsumexp(torch.stack(members), dim=0) - math.log(len(members))

@@ -13,6 +13,7 @@ from titer.models.path_mixture.entity_states import EntityStates, KeptFrequency
 from titer.models.path_mixture.fit import Fit
 from titer.models.path_mixture.frequency import Frequency
 from titer.models.path_mixture.frequency_blocks import PAIRS_AT_ONCE, FrequencyBlocks
+from titer.models.path_mixture.path_plans import positions
 from titer.models.path_mixture.prior_plans import (
     EntityPlan,
     FrequencyPlan,
@@ -125,7 +126,7 @@ class Prior(nn.Module):
         return self._parts(plan, entities, FrequencyBlocks(self.frequency, batch, entities), plan.place)
 
     def of_some(self, batch: QueryBatch, trained: Tensor, known: Tensor) -> PriorParts:
-        """Return the parts of π for some of the known entities, without the frequency. Used in training."""
+        """Return the parts of π for some of the known entities, without the frequency."""
         activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
         row_of = torch.full((batch.num_entities,), len(known), device=known.device)
         row_of[known] = torch.arange(len(known), device=known.device)
@@ -133,6 +134,24 @@ class Prior(nn.Module):
         entities = EntityStates(len(known), activity, *tables, row_of=row_of)
         plan = replace(self.plan_queries(batch), subject=entities.row(batch, batch.subject))
         return self._parts(plan, entities, activity[:0], plan.place)
+
+    def of_candidates(self, batch: QueryBatch, trained: Tensor, candidates: Tensor) -> PriorParts:
+        """Return the parts of π for some candidates, without the frequency. Used outside of training.
+
+        Args:
+            batch: The queries.
+            trained: The mask of entities with facts in training.
+            candidates: Entity ids, some of them many times. Shape ``(candidates,)``.
+        """
+        index, num_known = batch.pair_index, batch.pair_index.num_known(batch.elapsed)
+        if 2 * len(candidates) >= num_known:
+            # Many candidates are most of the entities, whose states are kept from one time step to the next.
+            entities, plan = self._kept(batch, trained), self.plan_queries(batch)
+            return self._parts(plan, entities, entities.activity[:0], plan.place)
+        seen = torch.zeros(batch.num_entities, dtype=torch.bool, device=candidates.device)
+        seen.index_fill_(0, candidates, True).index_fill_(0, batch.subject, True)
+        entity = positions(seen)
+        return self.of_some(batch, trained, entity[index.rank.index_select(0, entity) < num_known])
 
     def _parts(
         self, plan: QueryPlan, entities: EntityStates, frequency: Tensor | FrequencyBlocks, relation: Tensor

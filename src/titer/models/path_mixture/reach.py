@@ -1,6 +1,6 @@
 """All paths of a batch of queries, and the answers that they reach."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from torch import Tensor
@@ -8,9 +8,15 @@ from torch import Tensor
 from titer.models.common.plan import Column, Unplanned
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.direct import PastFacts
-from titer.models.path_mixture.path_plans import FirstHops, ThreeHopsSamePlan, TwoHopsPlan, TwoHopsSamePlan
+from titer.models.path_mixture.path_plans import (
+    FirstHops,
+    ThreeHopsSamePlan,
+    TwoHopsPlan,
+    TwoHopsSamePlan,
+    positions,
+)
 from titer.models.path_mixture.query_batch import QueryBatch
-from titer.models.path_mixture.reached import Ends, Reached
+from titer.models.path_mixture.reached import Ends, Reached, ReachedAmong
 
 
 @dataclass(frozen=True)
@@ -38,37 +44,47 @@ class ReachPlan:
     @classmethod
     def of(cls, batch: QueryBatch, config: PathMixtureConfig, more: list[Ends]) -> "ReachPlan":
         """Look up all paths; ``more`` are pairs of query and answer to list besides those that paths reach."""
-        facts = PastFacts.of(batch, config.past_edges)
-        first = two_hops = two_hops_same = three_hops_same = None
-        if config.two_hops or config.same_relation:
-            first = FirstHops.of(batch, config.first_edges)
-            if config.two_hops:
-                two_hops = TwoHopsPlan.of(batch, first, config.second_edges)
-            if config.same_relation:
-                two_hops_same = TwoHopsSamePlan.of(batch, first, config.same_edges)
-                three_hops_same = ThreeHopsSamePlan.of(batch, config.same_edges)
-        kinds = (two_hops, two_hops_same, three_hops_same)
-        ends = [facts.ends, *(kind.ends for kind in kinds if kind is not None)]
-        reached = Reached(len(batch), batch.num_entities, [*ends, *more])
-        pair_slots, *slots = reached.slots[: len(ends)]
-        of_kind = iter(slots)
-        of_kinds = [None if kind is None else next(of_kind) for kind in kinds]
+        found = _Found.of(batch, config)
+        reached = Reached(len(batch), batch.num_entities, [*found.ends, *more])
+        return cls._of(found, reached.row, reached.answer, reached.slots)
+
+    @classmethod
+    def among(cls, batch: QueryBatch, config: PathMixtureConfig, given: Ends) -> "tuple[ReachPlan, Tensor]":
+        """Look up all paths to some pairs of query and answer, and no others.
+
+        Returns:
+            The plan, and for each given pair its reached answer, counted from 1; 0 if no path leads there.
+        """
+        found = _Found.of(batch, config)
+        reached = ReachedAmong(batch.num_entities, found.ends, given)
+        pairs, of_series = positions(reached.slots[0] > 0), found.facts.series_end.index_select(0, found.facts.same)
+        same = positions(reached.slots[0].index_select(0, of_series) > 0)
+        plan = cls._of(found, reached.row, reached.answer, reached.slots)
+        facts = plan.facts.some(pairs, same)
+        pair_at, same_at = plan.pair_at.index_select(0, pairs), plan.same_at.index_select(0, same)
+        return replace(plan, facts=facts, pair_at=pair_at, same_at=same_at), reached.of_given
+
+    @classmethod
+    def _of(cls, found: "_Found", row: Tensor, answer: Tensor, slots: list[Tensor]) -> "ReachPlan":
+        facts, num_kinds = found.facts, len(found.ends)
+        pair_slots, of_kind = slots[0], iter(slots[1:num_kinds])
+        of_kinds = [None if kind is None else next(of_kind) for kind in found.kinds]
         series_slots = pair_slots.index_select(0, facts.series_end)
         return cls(
-            row=reached.row,
+            row=row,
             facts=facts,
             series_slots=series_slots,
             pair_at=pair_slots - 1,
             same_at=series_slots.index_select(0, facts.same) - 1,
-            first=first,
-            two_hops=two_hops,
+            first=found.first,
+            two_hops=found.two_hops,
             two_hops_slots=of_kinds[0],
-            two_hops_same=two_hops_same,
+            two_hops_same=found.two_hops_same,
             two_hops_same_slots=of_kinds[1],
-            three_hops_same=three_hops_same,
+            three_hops_same=found.three_hops_same,
             three_hops_same_slots=of_kinds[2],
-            answer=reached.answer,
-            more_at=[each.long() - 1 for each in reached.slots[len(ends) :]],
+            answer=answer,
+            more_at=[each.long() - 1 for each in slots[num_kinds:]],
         )
 
     def groups(self, batch: QueryBatch) -> dict[str, Tensor]:
@@ -78,3 +94,38 @@ class ReachPlan:
             if kind is not None:
                 found |= kind.groups(batch)
         return found
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The paths of each kind, before it is known which answers they reach."""
+
+    facts: PastFacts
+    first: FirstHops | None = None
+    two_hops: TwoHopsPlan | None = None
+    two_hops_same: TwoHopsSamePlan | None = None
+    three_hops_same: ThreeHopsSamePlan | None = None
+
+    @classmethod
+    def of(cls, batch: QueryBatch, config: PathMixtureConfig) -> "_Found":
+        facts = PastFacts.of(batch, config.past_edges)
+        if not (config.two_hops or config.same_relation):
+            return cls(facts)
+        first = FirstHops.of(batch, config.first_edges)
+        return cls(
+            facts,
+            first,
+            TwoHopsPlan.of(batch, first, config.second_edges) if config.two_hops else None,
+            TwoHopsSamePlan.of(batch, first, config.same_edges) if config.same_relation else None,
+            ThreeHopsSamePlan.of(batch, config.same_edges) if config.same_relation else None,
+        )
+
+    @property
+    def kinds(self) -> tuple[TwoHopsPlan | None, TwoHopsSamePlan | None, ThreeHopsSamePlan | None]:
+        """The paths of several hops."""
+        return self.two_hops, self.two_hops_same, self.three_hops_same
+
+    @property
+    def ends(self) -> list[Ends]:
+        """The query and the answer of each path, by kind."""
+        return [self.facts.ends, *(kind.ends for kind in self.kinds if kind is not None)]

@@ -41,37 +41,79 @@ class Reached:
             seen.index_fill_(0, each.answer.reshape(-1), True)
         entities = seen[:-1].nonzero()[:, 0]
         # The last column of each query takes what is no answer: the padding entity, and ``except_for``.
-        self._none = len(entities)
-        self._width = len(entities) + 1
-        self._column = torch.full((num_entities + 1,), self._none, device=device)
-        self._column[entities] = torch.arange(len(entities), device=device)
-        keys = [self._key(each) for each in ends]
+        none, width = len(entities), len(entities) + 1
+        column = torch.full((num_entities + 1,), none, device=device)
+        column[entities] = torch.arange(len(entities), device=device)
+        keys = [_keys(each, width, column) for each in ends]
 
-        found = torch.zeros(num_queries, self._width, dtype=torch.bool, device=device)
+        found = torch.zeros(num_queries, width, dtype=torch.bool, device=device)
         for key in keys:
             found.view(-1).index_fill_(0, key.view(-1), True)
-        found[:, self._none] = False
+        found[:, none] = False
         key = found.view(-1).nonzero()[:, 0]
         # Short integers: this table is read at random.
-        slot = torch.empty(num_queries, self._width, dtype=torch.int32, device=device)
+        slot = torch.empty(num_queries, width, dtype=torch.int32, device=device)
         slot.view(-1)[key] = torch.arange(1, len(key) + 1, dtype=torch.int32, device=device)
-        slot[:, self._none] = 0
+        slot[:, none] = 0
         self.slots = [slot.view(-1).index_select(0, each.view(-1)).view(each.shape) for each in keys]
-        self.row = key // self._width
-        self.answer = entities.index_select(0, key - self.row * self._width)
+        self.row = key // width
+        self.answer = entities.index_select(0, key - self.row * width)
 
     def __len__(self) -> int:
         return len(self.row)
 
-    def _key(self, ends: Ends) -> Tensor:
-        column = self._column.index_select(0, ends.answer.reshape(-1)).view(ends.answer.shape)
-        start = ends.row * self._width
-        if ends.group is None:
-            key = start + column
-        else:
-            column = column.index_select(0, ends.group)
-            if ends.except_for is not None:
-                returning = column == self._column.index_select(0, ends.except_for)[:, None]
-                column.masked_fill_(returning, self._none)
-            key = column.add_(start[:, None])
-        return key
+
+class ReachedAmong:
+    """The distinct pairs (query, answer) of some paths that are among given pairs.
+
+    Other pairs are no answers. Memory grows with the number of pairs, not with the distinct answers of the batch.
+
+    Attributes:
+        row: The query of each pair, ascending. Shape (pairs,).
+        answer: The answer of each pair, ascending for a query. Shape (pairs,).
+        slots: As in ``Reached``, and 0 also for answers that are not among the given pairs.
+        of_given: The pair of each given one, counted from 1; 0 if no path leads there. Shape (given,).
+    """
+
+    def __init__(self, num_entities: int, ends: Sequence[Ends], given: Ends):
+        width = num_entities + 1  # the padding entity is no answer
+        wanted, place = torch.unique(_keys(given, width), return_inverse=True)
+        keys = [_keys(each, width) for each in ends]
+        found = [torch.searchsorted(wanted, key).clamp_(max=max(len(wanted) - 1, 0)) for key in keys]
+        is_wanted = [
+            wanted.index_select(0, at.view(-1)).view(at.shape) == key for at, key in zip(found, keys, strict=True)
+        ]
+        # One position more takes what is not wanted.
+        is_reached = torch.zeros(len(wanted) + 1, dtype=torch.bool, device=wanted.device)
+        for at, hit in zip(found, is_wanted, strict=True):
+            is_reached.index_fill_(0, at.masked_fill_(~hit, len(wanted)).view(-1), True)
+        is_reached[-1] = False
+        pair = is_reached.nonzero()[:, 0]
+        slot = torch.zeros(len(wanted) + 1, dtype=torch.int32, device=wanted.device)
+        slot[pair] = torch.arange(1, len(pair) + 1, dtype=torch.int32, device=wanted.device)
+        self.slots = [slot.index_select(0, at.view(-1)).view(at.shape) for at in found]
+        self.of_given = slot.index_select(0, place)
+        key = wanted.index_select(0, pair)
+        self.row = key // width
+        self.answer = key - self.row * width
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def _keys(ends: Ends, width: int, column: Tensor | None = None) -> Tensor:
+    """Return one number for each end: its query times a width, plus the answer or the column of the answer.
+
+    What is no answer has the last column.
+    """
+    of_answer = (
+        ends.answer if column is None else column.index_select(0, ends.answer.reshape(-1)).view(ends.answer.shape)
+    )
+    start = ends.row * width
+    if ends.group is None:
+        return start + of_answer
+    of_answer = of_answer.index_select(0, ends.group)
+    if ends.except_for is not None:
+        excluded = ends.except_for if column is None else column.index_select(0, ends.except_for)
+        of_answer.masked_fill_(of_answer == excluded[:, None], width - 1)
+    return of_answer.add_(start[:, None])
