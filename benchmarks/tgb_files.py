@@ -47,21 +47,16 @@ def write_edges(benchmark: TgbBenchmark, folder: Path, scale: float = 1.0, seed:
     return facts
 
 
-def write_candidates(
-    dataset: Dataset, split: str, path: Path, num_negatives: int | None, max_queries: int | None, seed: int = 0
-) -> int:
-    """Write the candidate file for the queries of a split, or for a sample of them, and return its number of keys.
+def write_candidates(task: EvaluationTask, path: Path, num_negatives: int | None, seed: int = 0) -> int:
+    """Write the candidate file for some queries of a split, and return its number of keys.
 
     Args:
-        dataset: A dataset of ``read_tgb``.
-        split: ``valid`` or ``test``.
+        task: The queries, of a dataset of ``read_tgb``.
         path: The file.
         num_negatives: How many candidates each key has; None for exclusion sets.
-        max_queries: How many queries ``evaluate_tgb`` will ask.
         seed: The seed of all randomness.
     """
-    vocabulary, sizes = dataset.vocabulary, tgb_sizes(dataset)
-    task = EvaluationTask(dataset, split, max_queries=max_queries)
+    dataset, vocabulary, sizes = task.dataset, task.dataset.vocabulary, tgb_sizes(task.dataset)
     relation = vocabulary.undirected(task.queries.relation)
     relation = relation + vocabulary.is_inverse(task.queries.relation) * sizes.relations
     keys = zip(_raw_times(dataset, task), task.queries.subject.numpy(), relation.numpy(), strict=True)
@@ -70,7 +65,7 @@ def write_candidates(
         for key in keys:
             sets[key] = rng.choice(sizes.entities, num_negatives, replace=False, shuffle=False)
     else:
-        row, answer = (part.numpy() for part in task.true_answers.of(task.queries))
+        row, answer = (part.cpu().numpy() for part in task.true_answers.of(task.queries.to(task.device)))
         parts = np.split(answer, np.cumsum(np.bincount(row, minlength=len(task.queries)))[:-1])
         sets = dict(zip(keys, parts, strict=True))
     with path.open("wb") as file:

@@ -3,9 +3,9 @@
     python benchmarks/tgb_sizes.py tkgl-polecat --model path_mixture --device cuda
 
 The data are generated in the format of TGB, read, indexed, trained on and evaluated by TGB's protocol. Facts are
-invented, so only time and memory mean something. A part of an epoch and a sample of the queries are measured, and the
-file says how many. Results go to ``benchmarks/tgb_sizes``; ``python benchmarks/render.py`` renders them in
-``docs/tgb.md``.
+invented, so only time and memory mean something. A part of an epoch and the queries of the first time steps of the test
+split are measured, and the file says how many. Results go to ``benchmarks/tgb_sizes``; ``python benchmarks/render.py``
+renders them in ``docs/tgb.md``.
 """
 
 import argparse
@@ -24,7 +24,8 @@ from titer.data.dataset import Dataset
 from titer.data.dataset_folder import open_dataset, save_dataset
 from titer.data.tgb.catalogue import TGB_BENCHMARKS, TgbBenchmark, candidate_file
 from titer.data.tgb.reader import read_tgb
-from titer.evaluation.tgb import evaluate_tgb
+from titer.evaluation.task import EvaluationTask
+from titer.evaluation.tgb import evaluate_tgb_task
 from titer.evaluation.tgb_candidates import TgbCandidates
 from titer.graph.queries import Queries
 from titer.graph.stored_history import history_of
@@ -77,11 +78,6 @@ def measure(benchmark: TgbBenchmark, options: argparse.Namespace, folder: Path) 
     stages.end("read")
     save_dataset(dataset, folder / "dataset")
     dataset = open_dataset(folder / "dataset")
-    num_negatives = benchmark.num_negatives and min(benchmark.num_negatives, dataset.vocabulary.num_entities)
-    keys = write_candidates(
-        dataset, "test", folder / candidate_file(benchmark.name, "test"), num_negatives, options.queries
-    )
-    stages.end("write candidates")
     _ = history_of(dataset).pair_index
     stages.end("index")
     if options.lock:
@@ -96,9 +92,15 @@ def measure(benchmark: TgbBenchmark, options: argparse.Namespace, folder: Path) 
     training = {"prepare_seconds": prepared}
     if model.is_trained_by_gradients:
         training |= train(model, dataset, config, options.trained, stages)
-    candidates = TgbCandidates.load(folder / candidate_file(benchmark.name, "test"), dataset)
+    task = first_steps(dataset, options.queries, device)
+    stages.end("prepare evaluation")
+    num_negatives = benchmark.num_negatives and min(benchmark.num_negatives, dataset.vocabulary.num_entities)
+    path = folder / candidate_file(benchmark.name, "test")
+    keys = write_candidates(task, path, num_negatives)
+    stages.end("write candidates")
+    candidates = TgbCandidates.load(path, dataset)
     stages.end("read candidates")
-    found = evaluate_tgb(model, dataset, "test", candidates, max_queries=options.queries, quiet=True)
+    found = evaluate_tgb_task(model, task, candidates, quiet=True)
     stages.end("evaluate")
     return {
         "dataset": benchmark.name,
@@ -122,6 +124,19 @@ def measure(benchmark: TgbBenchmark, options: argparse.Namespace, folder: Path) 
         "command": " ".join(["python benchmarks/tgb_sizes.py", *options.words]),
         **provenance(device),
     }
+
+
+def first_steps(dataset: Dataset, num_queries: int, device: torch.device) -> EvaluationTask:
+    """Return all queries of the first time steps of the test split, at least a number of them.
+
+    A sample of the whole split would have few queries of each time step, and queries of one step share much work.
+    """
+    task = EvaluationTask(dataset, "test", device=device)
+    last = torch.sort(task.queries.time).values[min(num_queries, len(task.queries)) - 1]
+    rows = (task.queries.time <= last).nonzero()[:, 0]
+    task.queries, task.answers = task.queries[rows], task.answers[rows]
+    _ = task.history.pair_index
+    return task
 
 
 def train(model: Model, dataset: Dataset, config: Config, trained: int, stages: Stages) -> dict[str, float]:
@@ -152,7 +167,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--scale", type=float, default=1.0, help="factor of facts and entities, for trials")
     parser.add_argument("--trained", type=int, default=400_000, help="training queries to measure")
-    parser.add_argument("--queries", type=int, default=40_000, help="test queries to measure")
+    parser.add_argument("--queries", type=int, default=40_000, help="test queries to measure at least")
     parser.add_argument("--folder", type=Path, help="where to put the generated data (default: a temporary folder)")
     parser.add_argument("--lock", type=Path, help="file that measurements at the same time wait for")
     parser.add_argument("--out", type=Path, default=RESULTS)
