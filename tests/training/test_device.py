@@ -1,11 +1,16 @@
+import os
+import sys
+
 import pytest
 import torch
 
 from titer.errors import ConfigError
-from titer.training.device import choose_device, peak_memory
+from titer.training.device import ALLOCATOR, choose_device, peak_memory
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
+    monkeypatch.setenv(ALLOCATOR, "")  # restored after the test
+    monkeypatch.delenv(ALLOCATOR)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
 
@@ -15,6 +20,18 @@ def test_auto_uses_a_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch, gpus: 
     pretend(monkeypatch, gpus)
     assert choose_device() == choose_device("auto") == torch.device(chosen)
     assert choose_device("cpu") == torch.device("cpu")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PyTorch supports this on Linux")
+def test_memory_of_a_gpu_grows_in_one_piece_unless_the_user_set_something_else(monkeypatch: pytest.MonkeyPatch):
+    pretend(monkeypatch, 1)
+    choose_device("cpu")
+    assert ALLOCATOR not in os.environ
+    choose_device("auto")
+    assert os.environ[ALLOCATOR] == "expandable_segments:True"
+    monkeypatch.setenv(ALLOCATOR, "max_split_size_mb:64")
+    choose_device("cuda")
+    assert os.environ[ALLOCATOR] == "max_split_size_mb:64"
 
 
 @pytest.mark.parametrize(

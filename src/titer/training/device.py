@@ -1,8 +1,14 @@
 """The device to compute on."""
 
+import os
+import sys
+
 import torch
 
 from titer.errors import ConfigError
+
+ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
+"""Environment variable with settings of PyTorch's memory on GPUs, which are read when a GPU is first used."""
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -18,7 +24,7 @@ def choose_device(name: str = "auto") -> torch.device:
         ConfigError: If the name is not a device, or the device is not available.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -27,6 +33,9 @@ def choose_device(name: str = "auto") -> torch.device:
         raise ConfigError(f"unsupported device {name!r}; use cpu, cuda, cuda:N or auto")
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
         raise ConfigError(f"the device {name!r} is not available on this machine")
+    if device.type == "cuda" and sys.platform == "linux":
+        # Batches differ in size. Without this, memory that fits none of them takes as much again as what is used.
+        os.environ.setdefault(ALLOCATOR, "expandable_segments:True")
     return device
 
 
