@@ -1,8 +1,8 @@
 """Triton kernels of the trust network and its gradient.
 
 One program handles several blocks of reached answers, one after another. Hidden layers are never written to memory: the
-gradient computes them again. They have the precision of 32-bit numbers. Products with gradients have that of TF32: an
-error of one in a thousand, far below the noise of a batch.
+gradient computes them again. In training, products have the precision of TF32: an error of one in a thousand, far below
+the noise of a batch. Otherwise they have that of 32-bit numbers.
 """
 # pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803, RUF059 - constants of Triton kernels are in capitals; a kernel needs only some results of another
@@ -22,6 +22,8 @@ UNITS = MAX_UNITS // 2
 Products with 64 or more rows would be asynchronous on Hopper GPUs. Several of them in a kernel failed there with Triton
 3.6 (an illegal memory access), so no product has as many.
 """
+PRECISION, TRAINING_PRECISION = "tf32x3", "tf32"
+"""Of products: in kernels that train, three products of TF32 would need more registers than there are."""
 PROGRAMS = 528
 """Number of programs at most: four for each multiprocessor of a large GPU."""
 ROUNDS = tl.constexpr(6)
@@ -34,7 +36,7 @@ PIECE = tl.constexpr(1 << 20)
 def _first_layer(
     block, row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, seed, rate,
     INPUTS: tl.constexpr, FIRST: tl.constexpr, ROWS: tl.constexpr, INPUT_BLOCK: tl.constexpr, BLOCK: tl.constexpr,
-    DROPOUT: tl.constexpr,
+    DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Return the inputs and the first hidden layer of a block, without the factor of dropout."""
     at = block * ROWS + tl.arange(0, ROWS)
@@ -50,7 +52,7 @@ def _first_layer(
     )
     query = tl.load(row + at, mask=exists, other=0).to(tl.int64)
     layer = tl.load(of_query + query[:, None] * FIRST + unit[None, :], mask=exists[:, None] & used[None, :], other=0.0)
-    layer += tl.dot(inputs, weights, input_precision="tf32x3")
+    layer += tl.dot(inputs, weights, input_precision=PRECISION)
     fact = tl.load(fact_of + at, mask=exists, other=-1).to(tl.int64)
     has_fact = (fact >= 0)[:, None] & used[None, :]
     layer += tl.load(of_facts + fact[:, None] * FIRST + unit[None, :], mask=has_fact, other=0.0)
@@ -70,7 +72,7 @@ def _first_layer(
 def _forward_kernel(
     row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate, out,
     INPUTS: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr, ROWS: tl.constexpr, INPUT_BLOCK: tl.constexpr,
-    BLOCK: tl.constexpr, NEXT_BLOCK: tl.constexpr, DROPOUT: tl.constexpr,
+    BLOCK: tl.constexpr, NEXT_BLOCK: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     unit, following = tl.arange(0, BLOCK), tl.arange(0, NEXT_BLOCK)
     kept = following < SECOND
@@ -81,9 +83,9 @@ def _forward_kernel(
     for block in range(tl.program_id(0), tl.cdiv(num_rows, ROWS), tl.num_programs(0)):
         at, exists, inputs, weights, query, fact, same, layer = _first_layer(
             block, row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, seed, rate,
-            INPUTS, FIRST, ROWS, INPUT_BLOCK, BLOCK, DROPOUT,
+            INPUTS, FIRST, ROWS, INPUT_BLOCK, BLOCK, DROPOUT, PRECISION,
         )  # fmt: skip
-        hidden = tl.maximum(tl.dot(layer, matrix, input_precision="tf32x3") + constant[None, :], 0.0)
+        hidden = tl.maximum(tl.dot(layer, matrix, input_precision=PRECISION) + constant[None, :], 0.0)
         tl.store(out + at, tl.sum(hidden * last[None, :], axis=1), mask=exists)
 
 
@@ -115,11 +117,11 @@ def _add_units(
 
 
 @triton.jit
-def _units_backward(layer, upstream, matrix, constant, last):
+def _units_backward(layer, upstream, matrix, constant, last, PRECISION: tl.constexpr):
     """Return the gradient of some units of the second layer, and the sums for their weights."""
-    hidden = tl.maximum(tl.dot(layer, tl.trans(matrix), input_precision="tf32x3") + constant[None, :], 0.0)
+    hidden = tl.maximum(tl.dot(layer, tl.trans(matrix), input_precision=PRECISION) + constant[None, :], 0.0)
     middle = tl.where(hidden > 0, upstream[:, None] * last[None, :], 0.0)
-    of_second = tl.dot(tl.trans(middle), layer, input_precision="tf32")
+    of_second = tl.dot(tl.trans(middle), layer, input_precision=PRECISION)
     return middle, of_second, tl.sum(middle, axis=0), tl.sum(hidden * upstream[:, None], axis=0)
 
 
@@ -128,7 +130,7 @@ def _backward_kernel(
     row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate,
     gradient, to_query, to_facts, to_same, to_pair, to_weight, to_second, to_bias, to_third,
     INPUTS: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr, ROWS: tl.constexpr, INPUT_BLOCK: tl.constexpr,
-    BLOCK: tl.constexpr, UNITS: tl.constexpr, DROPOUT: tl.constexpr,
+    BLOCK: tl.constexpr, UNITS: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of all terms. The second layer is computed in two halves of at most UNITS units."""
     unit, value = tl.arange(0, BLOCK), tl.arange(0, INPUT_BLOCK)
@@ -142,18 +144,18 @@ def _backward_kernel(
     for block in range(tl.program_id(0), tl.cdiv(num_rows, ROWS), tl.num_programs(0)):
         at, exists, inputs, weights, query, fact, same, layer = _first_layer(
             block, row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, seed, rate,
-            INPUTS, FIRST, ROWS, INPUT_BLOCK, BLOCK, DROPOUT,
+            INPUTS, FIRST, ROWS, INPUT_BLOCK, BLOCK, DROPOUT, PRECISION,
         )  # fmt: skip
         upstream = tl.load(gradient + at, mask=exists, other=0.0)
-        middle, of_second, of_bias, of_third = _units_backward(layer, upstream, matrix_a, constant_a, last_a)
-        change = tl.dot(middle, matrix_a, input_precision="tf32")
+        middle, of_second, of_bias, of_third = _units_backward(layer, upstream, matrix_a, constant_a, last_a, PRECISION)
+        change = tl.dot(middle, matrix_a, input_precision=PRECISION)
         second_a, bias_a, third_a = second_a + of_second, bias_a + of_bias, third_a + of_third
-        middle, of_second, of_bias, of_third = _units_backward(layer, upstream, matrix_b, constant_b, last_b)
-        change += tl.dot(middle, matrix_b, input_precision="tf32")
+        middle, of_second, of_bias, of_third = _units_backward(layer, upstream, matrix_b, constant_b, last_b, PRECISION)
+        change += tl.dot(middle, matrix_b, input_precision=PRECISION)
         second_b, bias_b, third_b = second_b + of_second, bias_b + of_bias, third_b + of_third
         # Dropped units are zero like those that ReLU turns off, so their gradient needs no mask of its own.
         change = tl.where(layer > 0, change, 0.0)
-        sum_weight += tl.dot(tl.trans(inputs), change, input_precision="tf32")
+        sum_weight += tl.dot(tl.trans(inputs), change, input_precision=PRECISION)
         for number in tl.static_range(INPUTS):
             of_input = tl.load(weight + unit * INPUTS + number, mask=used, other=0.0)
             tl.store(to_pair + number * num_rows + at, tl.sum(change * of_input[None, :], axis=1), mask=exists)
@@ -175,7 +177,9 @@ def _backward_kernel(
     _add_units(to_second, to_bias, to_third, second_b, bias_b, third_b, UNITS, FIRST, SECOND, BLOCK, UNITS)
 
 
-def forward(terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], seed: Tensor, rate: float) -> Tensor:
+def forward(
+    terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], seed: Tensor, rate: float, *, in_training: bool
+) -> Tensor:
     """Return the output of the network for each reached answer; ``second`` includes the factor of dropout.
 
     Args:
@@ -184,9 +188,11 @@ def forward(terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], see
         where: For each reached answer, its query and its positions among both kinds of facts, -1 for none.
         seed: Of dropout. Shape ``(1,)``.
         rate: Of dropout.
+        in_training: Whether a gradient is wanted, for which less precision is enough.
     """
     output = torch.empty(len(where[0]), device=terms[0].device)
-    _launch(_forward_kernel, terms, where, seed, rate, (output,))
+    precision = TRAINING_PRECISION if in_training else PRECISION
+    _launch(_forward_kernel, terms, where, seed, rate, (output,), precision)
     return output
 
 
@@ -195,11 +201,11 @@ def backward(
 ) -> list[Tensor]:
     """Return the gradients of all terms, given that of the output."""
     gradients = [torch.zeros(each.shape, device=each.device) for each in terms]
-    _launch(_backward_kernel, terms, where, seed, rate, (gradient, *gradients), UNITS)
+    _launch(_backward_kernel, terms, where, seed, rate, (gradient, *gradients), TRAINING_PRECISION, UNITS)
     return gradients
 
 
-def _launch(kernel, terms, where, seed, rate, outputs, units: int | None = None) -> None:  # type: ignore[no-untyped-def]
+def _launch(kernel, terms, where, seed, rate, outputs, precision: str, units: int | None = None) -> None:  # type: ignore[no-untyped-def]
     """Run a kernel that handles some units of the second layer at a time, or all of them."""
     of_query, of_facts, of_same, of_pair, weight, second, bias, third = (each.contiguous() for each in terms)
     row, fact_of, same_of = where
@@ -209,5 +215,5 @@ def _launch(kernel, terms, where, seed, rate, outputs, units: int | None = None)
     blocks = [max(triton.next_power_of_2(size), 16) for size in (inputs, first, units or following)]
     kernel[(min(triton.cdiv(num_rows, ROWS), PROGRAMS),)](
         row, of_query, fact_of, of_facts, same_of, of_same, of_pair, num_rows, weight, second, bias, third, seed, rate,
-        *outputs, inputs, first, following, ROWS, *blocks, rate > 0, num_warps=4, num_stages=1,
+        *outputs, inputs, first, following, ROWS, *blocks, rate > 0, precision, num_warps=4, num_stages=1,
     )  # fmt: skip
