@@ -55,8 +55,8 @@ def places(shared: Shared) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return row.to(KERNEL_DEVICE), fact_of.to(KERNEL_DEVICE), same_of.to(KERNEL_DEVICE)
 
 
-TRAINING_ERROR = 1e-4 if KERNEL_DEVICE == "cpu" else 3e-3
-"""On a GPU, the kernels of training multiply in TF32. A unit near 0 may be on or off, which gradients show most."""
+FAST_ERROR = 1e-4 if KERNEL_DEVICE == "cpu" else 1e-2
+"""Of products in TF32; the interpreter computes them with 32 bits."""
 NETWORKS = [(1, 16, 16, 0), (3, 8, 4, 2), (70, 128, 64, 40), (200, 24, 20, 9), (130, 32, 16, 130), (0, 16, 16, 0)]
 """Reached answers, units of the first and the second layer, and reached answers with past facts."""
 
@@ -76,15 +76,15 @@ def test_kernel_computes_the_trust_network_and_its_gradient(sizes: tuple[int, in
     on_device = tuple(each.detach().to(KERNEL_DEVICE) for each in terms)
     where = places(shared)
     seed = torch.zeros(1, dtype=torch.int64, device=KERNEL_DEVICE)
-    found = trust_triton.forward(on_device, where, seed, 0.0, in_training=False)
-    torch.testing.assert_close(found.cpu(), expected.detach(), rtol=1e-4, atol=1e-5)
-    found = trust_triton.forward(on_device, where, seed, 0.0, in_training=True)
-    torch.testing.assert_close(found.cpu(), expected.detach(), rtol=TRAINING_ERROR, atol=TRAINING_ERROR)
-    gradients = trust_triton.backward(on_device, where, seed, 0.0, upstream.to(KERNEL_DEVICE))
-    for each, right in zip(gradients, wanted, strict=True):
-        assert float((each.cpu() - right).norm()) <= 10 * TRAINING_ERROR * float(right.norm()) + 1e-6
-        if KERNEL_DEVICE == "cpu":
-            torch.testing.assert_close(each.cpu(), right, rtol=1e-4, atol=1e-4)
+    for precision, error in ((trust_triton.PRECISE, 1e-4), (trust_triton.FAST, FAST_ERROR)):
+        found = trust_triton.forward(on_device, where, seed, 0.0, precision)
+        torch.testing.assert_close(found.cpu(), expected.detach(), rtol=error, atol=error / 10)
+        gradients = trust_triton.backward(on_device, where, seed, 0.0, upstream.to(KERNEL_DEVICE), precision)
+        for each, right in zip(gradients, wanted, strict=True):
+            if error < 1e-3:
+                torch.testing.assert_close(each.cpu(), right, rtol=error, atol=error)
+            else:  # a unit near 0 may be on or off
+                assert float((each.cpu() - right).norm()) <= 10 * error * float(right.norm())
 
 
 @needs_kernels
@@ -100,8 +100,8 @@ def test_kernel_drops_a_share_of_the_units_of_the_trust_network():
     drawn = []
     for number in (1, 2):
         seed = torch.tensor([number], device=KERNEL_DEVICE)
-        drawn.append(trust_triton.forward(inputs, where, seed, 0.25, in_training=True).cpu())
-        assert torch.equal(drawn[-1], trust_triton.forward(inputs, where, seed, 0.25, in_training=True).cpu())
+        drawn.append(trust_triton.forward(inputs, where, seed, 0.25, trust_triton.FAST).cpu())
+        assert torch.equal(drawn[-1], trust_triton.forward(inputs, where, seed, 0.25, trust_triton.FAST).cpu())
     assert not torch.equal(*drawn)
     for kept in drawn:
         assert abs(float(kept.mean()) - 96) < 2  # four standard errors
@@ -117,12 +117,13 @@ def test_kernel_differentiates_the_trust_network_with_the_same_dropped_units():
     seed, generator = torch.tensor([5], device=KERNEL_DEVICE), torch.Generator().manual_seed(3)
     upstream = torch.randn(90, generator=generator).to(KERNEL_DEVICE)
     inputs = [each.to(KERNEL_DEVICE) for each in terms]
-    gradients = trust_triton.backward(tuple(inputs), where, seed, 0.4, upstream)
+    gradients = trust_triton.backward(tuple(inputs), where, seed, 0.4, upstream, trust_triton.PRECISE)
 
     def value(changed: list[torch.Tensor]) -> float:
         return float(
             (
-                trust_triton.forward(tuple(changed), where, seed, 0.4, in_training=False).double() * upstream.double()
+                trust_triton.forward(tuple(changed), where, seed, 0.4, trust_triton.PRECISE).double()
+                * upstream.double()
             ).sum()
         )
 

@@ -92,7 +92,8 @@ class _FusedNetwork(torch.autograd.Function):
         terms[5] = terms[5] * ctx.scale
         ctx.where = shared.where()
         ctx.save_for_backward(*terms)
-        return trust_triton.forward(tuple(terms), ctx.where, ctx.seed, ctx.rate, in_training=shared.is_kept)
+        precision = trust_triton.FAST if shared.is_kept else trust_triton.PRECISE
+        return trust_triton.forward(tuple(terms), ctx.where, ctx.seed, ctx.rate, precision)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

@@ -1,8 +1,7 @@
 """Triton kernels of the trust network and its gradient.
 
 One program handles several blocks of reached answers, one after another. Hidden layers are never written to memory: the
-gradient computes them again. In training, products have the precision of TF32: an error of one in a thousand, far below
-the noise of a batch. Otherwise they have that of 32-bit numbers.
+gradient computes them again.
 """
 # pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803, RUF059 - constants of Triton kernels are in capitals; a kernel needs only some results of another
@@ -22,8 +21,12 @@ UNITS = MAX_UNITS // 2
 Products with 64 or more rows would be asynchronous on Hopper GPUs. Several of them in a kernel failed there with Triton
 3.6 (an illegal memory access), so no product has as many.
 """
-PRECISION, TRAINING_PRECISION = "tf32x3", "tf32"
-"""Of products: in kernels that train, three products of TF32 would need more registers than there are."""
+PRECISE, FAST = "tf32x3", "tf32"
+"""Precision of products: that of 32-bit numbers, and one that is enough in training.
+
+FAST has errors of about one in a thousand, far below the noise of a batch. With PRECISE, the gradient takes three times
+as long.
+"""
 PROGRAMS = 528
 """Number of programs at most: four for each multiprocessor of a large GPU."""
 ROUNDS = tl.constexpr(6)
@@ -178,7 +181,7 @@ def _backward_kernel(
 
 
 def forward(
-    terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], seed: Tensor, rate: float, *, in_training: bool
+    terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], seed: Tensor, rate: float, precision: str
 ) -> Tensor:
     """Return the output of the network for each reached answer; ``second`` includes the factor of dropout.
 
@@ -188,20 +191,20 @@ def forward(
         where: For each reached answer, its query and its positions among both kinds of facts, -1 for none.
         seed: Of dropout. Shape ``(1,)``.
         rate: Of dropout.
-        in_training: Whether a gradient is wanted, for which less precision is enough.
+        precision: PRECISE or FAST.
     """
     output = torch.empty(len(where[0]), device=terms[0].device)
-    precision = TRAINING_PRECISION if in_training else PRECISION
     _launch(_forward_kernel, terms, where, seed, rate, (output,), precision)
     return output
 
 
 def backward(
-    terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], seed: Tensor, rate: float, gradient: Tensor
-) -> list[Tensor]:
+    terms: tuple[Tensor, ...], where: tuple[Tensor, Tensor, Tensor], seed: Tensor, rate: float, gradient: Tensor,
+    precision: str = FAST,
+) -> list[Tensor]:  # fmt: skip
     """Return the gradients of all terms, given that of the output."""
     gradients = [torch.zeros(each.shape, device=each.device) for each in terms]
-    _launch(_backward_kernel, terms, where, seed, rate, (gradient, *gradients), TRAINING_PRECISION, UNITS)
+    _launch(_backward_kernel, terms, where, seed, rate, (gradient, *gradients), precision, UNITS)
     return gradients
 
 
