@@ -146,6 +146,9 @@ def _become(folder: str, environment: dict[str, str], streams: list[int]) -> Non
 
 
 PROGRAM = """#!/bin/sh
+if [ "$1" = "-u" ]; then
+    shift
+fi
 if [ "$1 $2" = "-m titer" ]; then
     shift 2
     exec "{python}" -S "{script}" call "{socket}" "$@"
@@ -155,7 +158,10 @@ exec "{python}" "$@"
 
 
 def write_program(path: str) -> str:
-    """Write a Python interpreter that runs ``-m titer WORDS...`` as a process of the server, and return its path."""
+    """Write a Python interpreter that runs ``-m titer WORDS...`` as a process of the server, and return its path.
+
+    It ignores ``-u``, which torchrun adds: only terminals could tell.
+    """
     program = Path(path).with_name("python")
     program.write_text(PROGRAM.format(python=sys.executable, script=__file__, socket=path))
     program.chmod(0o755)
