@@ -160,7 +160,7 @@ exec "{python}" "$@"
 def write_program(path: str) -> str:
     """Write a Python interpreter that runs ``-m titer WORDS...`` as a process of the server, and return its path.
 
-    It ignores ``-u``, which torchrun adds: only terminals could tell.
+    It ignores the option ``-u`` (unbuffered output), which torchrun adds.
     """
     program = Path(path).with_name("python")
     program.write_text(PROGRAM.format(python=sys.executable, script=__file__, socket=path))

@@ -10,17 +10,20 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
 import warm
-from shared_folder import VARIABLE
+from shared_folder import VARIABLE, shared
 
 
 @functools.cache
 def server() -> str:
     """Return the socket of the server of this test session, and start it if no process of the session has."""
+    kept = ExitStack()  # until this process ends
+    atexit.register(kept.close)
+    kept.enter_context(shared())
     path = Path(os.environ[VARIABLE]) / "warm"
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -31,7 +34,7 @@ def server() -> str:
             command = [sys.executable, warm.__file__, "serve", str(path)]
             assert subprocess.check_output(command, stdin=subprocess.DEVNULL, text=True) == "ready\n"
             connection = warm.use(str(path))
-    atexit.register(connection.close)  # kept until then
+    kept.enter_context(connection)
     return str(path)
 
 
