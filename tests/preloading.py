@@ -2,11 +2,17 @@
 
 import gc
 import pkgutil
+from contextlib import suppress
 from importlib import import_module
 
 import titer
 
-LIBRARIES = "pyarrow.compute", "pyarrow.csv", "pyarrow.dataset", "pyarrow.parquet"
+LIBRARIES = (
+    *("pyarrow.compute", "pyarrow.csv", "pyarrow.dataset", "pyarrow.parquet"),
+    *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite"),
+    *("optuna.importance", "sklearn.ensemble", "torch.utils.tensorboard"),
+)
+"""Libraries that commands import where they use them, and that need not be installed."""
 EXCLUDED = "titer.ray", "titer.evaluation.size"
 """Modules that import Ray or Triton."""
 
@@ -17,7 +23,8 @@ def import_everything() -> None:
         if not name.startswith(EXCLUDED) and not name.endswith(("_triton", "__main__")):
             import_module(name)
     for name in LIBRARIES:
-        import_module(name)
+        with suppress(ImportError):
+            import_module(name)
     # Objects that the garbage collector does not visit are not copied by forked processes.
     gc.collect()
     gc.freeze()

@@ -1,7 +1,8 @@
 """Start commands of titer without waiting for imports.
 
 Most of the time of a short command is the import of PyTorch. A server imports everything once and computes nothing;
-for each command it forks a process, which gets the folder, the environment and the standard streams of the caller.
+for each command it forks a process, which gets the folder, the environment and the standard streams of the caller. All
+processes of a test session share one server, which ends with the last of them.
 
 As a program: ``warm.py serve SOCKET`` is the server, and ``warm.py call SOCKET WORDS...`` runs a command, passes
 signals on, and ends with the exit code of the command. As for Python, ``-c CODE`` instead of a command runs a program.
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import NoReturn
 
 NUMBER = struct.Struct("<q")
+USER = -1
+"""Instead of a request: the server stays until this connection ends."""
 WARM_WORKERS, QUICK_EVENTS = "WARM_WORKERS", "QUICK_EVENTS"
 
 
@@ -33,6 +36,19 @@ def send(connection: socket.socket, words: Sequence[str], folder: str, environme
     socket.send_fds(connection, [NUMBER.pack(len(request))], list(streams))
     connection.sendall(request)
     return receive_number(connection)
+
+
+def use(path: str) -> socket.socket:
+    """Return a connection that keeps the server until it is closed. An error is raised if there is no server."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+        connection.sendall(NUMBER.pack(USER))
+        receive_number(connection)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 def receive_number(connection: socket.socket) -> int:
@@ -50,7 +66,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def serve(path: str) -> list[str] | None:
-    """Fork a process for each request until standard input ends; return the words of the command in each of them."""
+    """Fork a process for each request while it has users; return the words of the command in each of them."""
     from preloading import import_everything  # a call needs none of it
 
     import_everything()
@@ -59,13 +75,22 @@ def serve(path: str) -> list[str] | None:
     listener.bind(path)
     listener.listen(64)
     chosen.register(listener, selectors.EVENT_READ)
-    chosen.register(0, selectors.EVENT_READ)
     children: dict[int, tuple[int, socket.socket]] = {}  # process id and connection by descriptor
+    users = dict[int, socket.socket]()  # connections by descriptor
     print("ready", flush=True)
+    if os.fork():  # the server is no child of the process that starts it, which may end before others that use it
+        os._exit(0)
+    with Path(os.devnull).open("r+b") as nothing:
+        for stream in (0, 1):
+            os.dup2(nothing.fileno(), stream)
     while True:
         for key, _ in chosen.select():
-            if key.fd == 0:
-                return None
+            if key.fd in users:
+                chosen.unregister(key.fd)
+                users.pop(key.fd).close()
+                if not users:
+                    return None
+                continue
             if key.fd in children:
                 chosen.unregister(key.fd)
                 os.close(key.fd)
@@ -79,10 +104,22 @@ def serve(path: str) -> list[str] | None:
                 continue
             connection, _ = listener.accept()
             header, streams, _, _ = socket.recv_fds(connection, NUMBER.size, 3)
-            words, folder, environment = json.loads(_receive(connection, NUMBER.unpack(header)[0]))
+            size = NUMBER.unpack(header)[0]
+            if size == USER:
+                users[connection.fileno()] = connection
+                chosen.register(connection, selectors.EVENT_READ)
+                connection.sendall(header)
+                continue
+            words, folder, environment = json.loads(_receive(connection, size))
             child = os.fork()
             if child == 0:
-                for inherited in (chosen, listener, connection, *(one for _, one in children.values())):
+                for inherited in (
+                    chosen,
+                    listener,
+                    connection,
+                    *users.values(),
+                    *(one for _, one in children.values()),
+                ):
                     inherited.close()
                 _become(folder, environment, streams)
                 return words
@@ -109,6 +146,9 @@ def _become(folder: str, environment: dict[str, str], streams: list[int]) -> Non
 
 
 PROGRAM = """#!/bin/sh
+if [ "$1" = "-u" ]; then
+    shift
+fi
 if [ "$1 $2" = "-m titer" ]; then
     shift 2
     exec "{python}" -S "{script}" call "{socket}" "$@"
@@ -118,7 +158,10 @@ exec "{python}" "$@"
 
 
 def write_program(path: str) -> str:
-    """Write a Python interpreter that runs ``-m titer WORDS...`` as a process of the server, and return its path."""
+    """Write a Python interpreter that runs ``-m titer WORDS...`` as a process of the server, and return its path.
+
+    It ignores the option ``-u`` (unbuffered output), which torchrun adds.
+    """
     program = Path(path).with_name("python")
     program.write_text(PROGRAM.format(python=sys.executable, script=__file__, socket=path))
     program.chmod(0o755)

@@ -1,39 +1,41 @@
 """Commands of titer as processes that have imported everything already; see ``warm.py``."""
 
 import atexit
+import fcntl
 import functools
 import os
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
 import warm
+from shared_folder import VARIABLE, shared
 
 
 @functools.cache
 def server() -> str:
-    """Return the socket of the server of this process, and start it at the first call."""
-    folder = tempfile.TemporaryDirectory(prefix="warm-")
-    path = str(Path(folder.name) / "socket")
-    process = subprocess.Popen(
-        [sys.executable, warm.__file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-
-    def stop() -> None:
-        process.communicate(timeout=60)  # the end of its input ends it
-        folder.cleanup()
-
-    atexit.register(stop)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return path
+    """Return the socket of the server of this test session, and start it if no process of the session has."""
+    kept = ExitStack()  # until this process ends
+    atexit.register(kept.close)
+    kept.enter_context(shared())
+    path = Path(os.environ[VARIABLE]) / "warm"
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            connection = warm.use(str(path))
+        except (FileNotFoundError, ConnectionError):  # or its users have ended before this process needed it
+            path.unlink(missing_ok=True)
+            command = [sys.executable, warm.__file__, "serve", str(path)]
+            assert subprocess.check_output(command, stdin=subprocess.DEVNULL, text=True) == "ready\n"
+            connection = warm.use(str(path))
+    kept.enter_context(connection)
+    return str(path)
 
 
 class WarmProcess:

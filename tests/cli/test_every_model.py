@@ -107,7 +107,7 @@ def event_model(few_days: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def test_its_report_is_complete(run: Path, event_model: Path, tmp_path: Path):
     shutil.copy(event_model, run / EVENTS)
-    titer("report", run, "--out", tmp_path / "report.html", "--examples", "20")
+    titer("report", run, "--out", tmp_path / "report.html", "--examples", "5")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"<h1>{run.name} on few-days</h1>" in page
     assert ("has no evidence to show" in page) != has_evidence(run)

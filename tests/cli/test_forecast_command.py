@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
-from commands import invoke, titer
+from commands import invoke, titer, titer_process
 from titer.errors import MissingPackageError, TiterError
 
 KNOWN = "Caldera | hold talks with | Drovia | 2023-06-28"
@@ -136,8 +135,7 @@ def test_many_questions_need_no_more_memory_than_few(run: Path, tmp_path: Path):
         rows = (f"Caldera,invite,,2023-{1 + i % 6:02d}-{1 + i % 28:02d}\n" for i in range(count))
         questions.write_text("subject,relation,object,time\n" + "".join(rows))
         words = ["forecast", run, "--file", questions, "--out", tmp_path / f"{count}.parquet", "--top", "40"]
-        command = [sys.executable, "-c", MEASURED, *map(str, words)]
-        megabytes = int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=280).stdout)
+        megabytes = int(titer_process("-c", MEASURED, *words).stdout)
         assert pq.read_metadata(tmp_path / f"{count}.parquet").num_rows > 30 * count
         return megabytes
 

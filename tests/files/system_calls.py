@@ -13,8 +13,8 @@ DESCRIPTOR = re.compile(r"^\d+<([^>]*)>")
 
 def strace(out: Path) -> list[str]:
     """Return the beginning of a command whose system calls are recorded in a file."""
-    # The tracer is not the parent of the command, so signals reach the command itself.
-    return ["strace", "-D", "-f", "-y", "-s", "32", "-e", f"trace={CALLS},{NAMES}", "-o", str(out)]
+    # The tracer is not the parent of the command, so signals reach the command itself, and only sees these calls.
+    return ["strace", "-D", "-f", "--seccomp-bpf", "-y", "-s", "32", "-e", f"trace={CALLS},{NAMES}", "-o", str(out)]
 
 
 class Disk:

@@ -24,6 +24,7 @@ from titer.graph.history import History
 from titer.graph.pair_index import PairIndex
 from titer.graph.stored_columns import checksum, open_columns, write_columns
 from titer.graph.stored_history import history_of
+from warm_processes import WarmProcess
 
 
 @pytest.fixture
@@ -167,8 +168,7 @@ print(int(history.key.sum()), float(history.pair_index.series.counts.sum()))
 
 @pytest.mark.slow
 def test_of_several_processes_one_builds_the_index(folder: Path):
-    command = [sys.executable, "-c", USE, str(folder)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    running = [WarmProcess("-c", USE, folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
     results = [process.communicate(timeout=120) for process in running]
     assert all(process.returncode == 0 for process in running)
     assert len({printed for printed, _ in results}) == 1

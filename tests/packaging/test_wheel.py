@@ -98,7 +98,8 @@ def test_an_installed_wheel_lists_models_reproduces_and_serves(way: str, wheel: 
     assert "path_mixture" in models
     assert "small-world" in models
     reproduced = run(
-        "-m", "titer", "reproduce", "path_mixture/small-world", "--out", "run", "--set", "training.epochs=1"
+        *("-m", "titer", "reproduce", "path_mixture/small-world", "--out", "run"),
+        *("--set", "training.epochs=1", "--set", "training.recent_steps=8"),
     )
     assert "MRR" in reproduced
     store_quick_events(elsewhere / "run")

@@ -80,10 +80,9 @@ def test_after_one_process_is_killed_all_stop_and_the_training_resumes_exactly(w
 
 
 def test_torchrun_starts_the_same_training(whole: Run, tmp_path: Path):
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "titer"]
-    command = [sys.executable, *launcher, *words(tmp_path / "run")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_SECONDS, env=environment)
+    launcher = "from torch.distributed.run import main; main()"
+    options = ["--standalone", "--nproc-per-node", "2", "-m", "titer"]
+    done = titer_process("-c", launcher, *options, *words(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("trained on small-world") == 1
     assert same_weights(tmp_path / "run" / "model.safetensors", whole.path / "model.safetensors")

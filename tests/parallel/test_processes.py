@@ -1,8 +1,6 @@
 """Two processes that share the work get the same results as one that does it alone."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,10 +13,11 @@ from titer.errors import TiterError
 from titer.models.registry import model_class, model_names
 from titer.parallel import processes
 from titer.parallel.launch import _environment
+from warm_processes import WarmProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parallel"), pytest.mark.timeout(600)]
 
-TESTS = Path(__file__).parents[1]
+WORKER = "from parallel.worker import main; main()"
 MAX_SECONDS = 240
 
 
@@ -26,12 +25,8 @@ MAX_SECONDS = 240
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of two processes that did all jobs together."""
     path = tmp_path_factory.mktemp("together")
-    paths = os.pathsep.join([str(TESTS), *sys.path])
-    command = [sys.executable, str(TESTS / "parallel" / "worker.py"), str(path)]
     found = [
-        subprocess.Popen(
-            command, env={**_environment(number, 2, path), "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
-        )
+        WarmProcess("-c", WORKER, path, environment=_environment(number, 2, path), stderr=subprocess.PIPE)
         for number in range(2)
     ]
     for process in found:

@@ -9,7 +9,9 @@ from safetensors.torch import save_file
 from parallel.jobs import JOBS, SMALL, trained
 from titer.parallel import processes
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Do all jobs as the process that the environment names."""
     torch.set_num_threads(1)
     folder = Path(sys.argv[1])
     with processes.joined(torch.device("cpu")):

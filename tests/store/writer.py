@@ -5,6 +5,7 @@ before, so a writer starts quickly. The program prints ``started PID``, the writ
 and the program ``ended`` when the writer has ended.
 """
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -37,7 +38,9 @@ def write(address: str, writer: str, num_batches: int) -> NoReturn:
 
 def main() -> None:
     """Start a writer for every line, and wait for its end."""
-    import_module("psycopg")  # before the first writer starts, not in each
+    for name in ("postgresql.psycopg", "sqlite"):
+        import_module(f"sqlalchemy.dialects.{name}")  # before the first writer starts, not in each
+    gc.freeze()  # what the garbage collector does not visit is not copied by writers
 
     for line in sys.stdin:
         address, writer, num_batches = line.split()

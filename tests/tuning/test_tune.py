@@ -1,6 +1,5 @@
 """The search for settings: better than a bad start, resumable, shared by workers, and blind to the test split."""
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -283,13 +282,7 @@ def test_the_trial_of_a_killed_worker_is_tried_again(
     world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     storage = f"sqlite:///{tmp_path / 'study.db'}"
-    paths = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
-    worker = subprocess.Popen(
-        [sys.executable, "-c", SLOW_WORKER, storage],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
+    worker = WarmProcess("-c", SLOW_WORKER, storage, stdout=subprocess.PIPE)
     assert worker.stdout is not None
     assert worker.stdout.readline() == "begun\n"
     _wait_for_heartbeat(tmp_path / "study.db")
