@@ -1,4 +1,7 @@
-"""Checkpoints: the complete state of a training, so that it resumes exactly; no pickle."""
+"""Checkpoints: the complete state of a training, so that it resumes exactly; no pickle.
+
+Random numbers have no state: each epoch has a seed of its own.
+"""
 
 import json
 from dataclasses import dataclass
@@ -36,9 +39,6 @@ def save_checkpoint(
     for name, parameter in model.named_parameters():
         for key, value in optimiser.state.get(parameter, {}).items():
             tensors[f"optimiser.{name}.{key}"] = torch.as_tensor(value)
-    tensors["random.cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
     path = folder / f"checkpoint-{progress.epoch:06d}.safetensors"
     save_tensors(path, tensors, {"progress": vars(progress), "config": config})
     for old in _checkpoints(folder)[KEPT:]:
@@ -97,6 +97,3 @@ def _restore(model: Model, optimiser: torch.optim.Optimizer, tensors: dict[str, 
             # Adam counts its steps on the CPU, unless the steps are recorded as a CUDA graph.
             on_device = {k: v.to(parameter.device) if v.dim() or parameter.is_cuda else v for k, v in state.items()}
             optimiser.state[parameter] = on_device
-    torch.set_rng_state(tensors["random.cpu"])
-    if torch.cuda.is_available() and "random.cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["random.cuda"])
