@@ -97,9 +97,6 @@ class ReachedAmong:
         self.row = key // width
         self.answer = key - self.row * width
 
-    def __len__(self) -> int:
-        return len(self.row)
-
 
 def _keys(ends: Ends, width: int, column: Tensor | None = None) -> Tensor:
     """Return one number for each end: its query times a width, plus the answer or the column of the answer.
