@@ -4,6 +4,8 @@ from titer.models.base import Model
 
 LIMITS = {"cpu": (512, 1 << 24), "cuda": (1024, 1 << 27)}
 """By device type: the size that a batch may always have, and the number of scores of a larger one."""
+MAX_CANDIDATES = 1 << 22
+"""Given candidates in a batch: each has paths and features of its own, which take far more memory than its score."""
 
 
 def default_batch_size(model: Model, num_candidates: int | None = None) -> int:
@@ -17,8 +19,10 @@ def default_batch_size(model: Model, num_candidates: int | None = None) -> int:
         The batch size to use where the caller gives none.
     """
     size = model.scoring_batch_sizes.get(model.device.type, 256)
-    if num_candidates is None:
-        num_candidates = model.vocabulary.num_entities
     # With many entities, the scores of a large batch would take gigabytes.
     min_size, max_scores = LIMITS.get(model.device.type, LIMITS["cuda"])
+    if num_candidates is None:
+        num_candidates = model.vocabulary.num_entities
+    else:
+        max_scores = min(max_scores, MAX_CANDIDATES)
     return min(size, max(min_size, max_scores // max(num_candidates, 1)))

@@ -1,0 +1,38 @@
+"""Tests for the size of scoring batches."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from titer.evaluation.batching import LIMITS, MAX_CANDIDATES, default_batch_size
+from titer.models.base import Model
+from titer.models.path_mixture.model import PathMixture
+
+
+def described(device: str, num_entities: int) -> Model:
+    """Return what the size depends on, for a device that this machine need not have."""
+    vocabulary = SimpleNamespace(num_entities=num_entities)
+    sizes: Any = PathMixture.scoring_batch_sizes
+    return cast(Model, SimpleNamespace(device=torch.device(device), vocabulary=vocabulary, scoring_batch_sizes=sizes))
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@given(num_entities=st.integers(0, 10_000_000), num_candidates=st.none() | st.integers(1, 10_000_000))
+def test_a_batch_beyond_the_smallest_size_has_a_bounded_number_of_scores(
+    device: str, num_entities: int, num_candidates: int | None
+):
+    size = default_batch_size(described(device, num_entities), num_candidates)
+    min_size, max_scores = LIMITS[device]
+    assert 1 <= size <= PathMixture.scoring_batch_sizes[device]
+    if size > min_size:
+        assert size * (num_entities if num_candidates is None else num_candidates) <= max_scores
+        assert num_candidates is None or size * num_candidates <= MAX_CANDIDATES
+
+
+def test_a_few_entities_are_scored_in_the_batches_that_the_model_asks_for():
+    assert default_batch_size(described("cuda", 7_128)) == PathMixture.scoring_batch_sizes["cuda"]
+    assert default_batch_size(described("cpu", 7_128)) == PathMixture.scoring_batch_sizes["cpu"]
