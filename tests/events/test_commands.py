@@ -1,6 +1,7 @@
 """The commands titer events, likely and when, and titer evaluate --events."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -112,10 +113,15 @@ def test_a_run_without_an_event_model_trains_it_once_and_says_so(
 ):
     # Training with the settings of a test, which takes less than a second.
     monkeypatch.setattr("titer.runs.events.EventConfig", lambda seed: replace(quick, seed=seed))
+    # A log file receives a line for every optimisation step instead of one every 30 seconds.
+    monkeypatch.setattr("titer.progress.FIRST_LINE", 0.0)
+    monkeypatch.setattr("titer.progress.NEXT_LINES", 0.0)
     copy = tmp_path / "run"
     shutil.copytree(run, copy, ignore=shutil.ignore_patterns(EVENTS))
     first, second = (invoke("events", copy, "--top", "2") for _ in range(2))
     assert "training the event model, once for this run" in first.stderr
+    for part in ("network 1 of 1", "new facts", "calibration"):
+        assert re.search(f"event model, {part}: 1 of [0-9]+, .* left", first.stderr), first.stderr
     assert second.stderr == ""
     assert second.stdout == first.stdout
     assert (copy / EVENTS).is_file()

@@ -1,7 +1,7 @@
 """Train the networks of event forecasts."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from titer.events.network import IntensityNetwork, negative_log_likelihood
 from titer.events.novelty import Novelty, NoveltyNetwork
 from titer.events.pairings import Pairings
 from titer.events.rows import Rows, inputs_of, sample_new_rows, sample_rows
+from titer.progress import track
 from titer.training.optimisers import EagerAdamW
 
 FIRST_WEIGHT = 0.5
@@ -39,7 +40,7 @@ def fit_intensity(index: EventIndex, end: int, config: EventConfig, networks: li
     weight = rows.weight * focus
     scale = len(rows) / float(weight[rows.happened].sum().clamp(min=1))
 
-    def train(network: IntensityNetwork, seed: int) -> None:
+    def train(network: IntensityNetwork, number: int) -> None:
         def loss(batch: Tensor) -> Tensor:
             code = network.encode(features[batch], relation[batch], network.pool(bag[batch]))
             found = network(code, relation[batch], targets[batch])
@@ -48,11 +49,12 @@ def fit_intensity(index: EventIndex, end: int, config: EventConfig, networks: li
             return ((errors[:, 0] + first * errors[:, 1]) * weight[batch]).mean() * scale
 
         network.normalise(features)
+        seed = config.seed + number - 1
         torch.manual_seed(seed)  # of the dropout
-        _optimise(network, len(rows), loss, config, seed)
+        _optimise(network, len(rows), loss, config, seed, f"event model, network {number} of {len(networks)}")
 
-    for place, network in enumerate(networks):
-        train(network, config.seed + place)
+    for number, network in enumerate(networks, start=1):
+        train(network, number)
 
 
 def fit_novelty(novelty: Novelty, end: int, config: EventConfig, network: NoveltyNetwork) -> None:
@@ -82,7 +84,7 @@ def fit_novelty(novelty: Novelty, end: int, config: EventConfig, network: Novelt
         return ((torch.exp(found) - count[batch] * found) * weight[batch]).mean() * scale
 
     torch.manual_seed(config.seed)
-    _optimise(network, len(pair), loss, config, config.seed)
+    _optimise(network, len(pair), loss, config, config.seed, "event model, new facts")
 
 
 def _num_rows(index: EventIndex, config: EventConfig) -> int:
@@ -97,7 +99,12 @@ def _focus(features: Tensor) -> Tensor:
 
 
 def _optimise(
-    network: nn.Module, num_rows: int, loss: Callable[[Tensor], Tensor], config: EventConfig, seed: int
+    network: nn.Module,
+    num_rows: int,
+    loss: Callable[[Tensor], Tensor],
+    config: EventConfig,
+    seed: int,
+    description: str,
 ) -> None:
     """Minimise a loss over batches of rows with Adam; the learning rate rises, then falls to 0."""
     # Few examples in smaller batches: as many steps in less time.
@@ -105,19 +112,23 @@ def _optimise(
     per_epoch = math.ceil(num_rows / size)
     epochs = max(config.epochs, math.ceil(min(config.min_batches, MAX_PASSES * per_epoch) / per_epoch))
     optimiser = EagerAdamW(network.parameters(), lr=config.learning_rate, weight_decay=0.01, fused=True)
-    generator = torch.Generator().manual_seed(seed)
     device = next(network.parameters()).device
     network.train()
-    done, total = 0, epochs * per_epoch
-    for _ in range(epochs):
-        for batch in torch.randperm(num_rows, generator=generator).to(device).split(size):
-            optimiser.param_groups[0]["lr"] = config.learning_rate * _schedule(done / total)
-            optimiser.zero_grad()
-            loss(batch).backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimiser.step()
-            done += 1
+    total = epochs * per_epoch
+    for done, batch in enumerate(track(_batches(num_rows, size, epochs, seed, device), description, total)):
+        optimiser.param_groups[0]["lr"] = config.learning_rate * _schedule(done / total)
+        optimiser.zero_grad()
+        loss(batch).backward()
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimiser.step()
     network.eval()
+
+
+def _batches(num_rows: int, size: int, epochs: int, seed: int, device: torch.device) -> Iterator[Tensor]:
+    """Yield the rows of every batch of all epochs."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(epochs):
+        yield from torch.randperm(num_rows, generator=generator).to(device).split(size)
 
 
 def _schedule(progress: float) -> float:

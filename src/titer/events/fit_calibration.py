@@ -24,6 +24,7 @@ from titer.events.origin import Origin, is_forward
 from titer.events.triples import Triples
 from titer.graph.history import History
 from titer.models.base import Model
+from titer.progress import track
 
 if TYPE_CHECKING:
     from titer.events.model import EventModel
@@ -49,7 +50,7 @@ def fit_calibration(events: "EventModel", model: Model, history: History, steps:
     }
     origins = _origins(steps, spread, index.first_time + 1)
     generator = torch.Generator().manual_seed(events.config.seed)
-    for step, horizons in sorted(origins.items()):
+    for step, horizons in track(sorted(origins.items()), "event model, calibration"):
         origin = events.origin(model, history, step)
         for ahead in horizons:
             collected[ahead].add(events, index, origin, ahead, generator)
