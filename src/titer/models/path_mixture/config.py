@@ -14,6 +14,7 @@ class PathMixtureConfig:
     SEARCH: ClassVar[SearchSpace] = {
         "training.learning_rate": FloatRange(5e-4, 1e-2, log=True),
         "training.batch_size": Categorical((256, 512, 1024)),
+        "training.weight_decay": Categorical((0.0, 3e-5, 1e-4)),
         "model.dim": Categorical((64, 128, 256)),
         "model.first_edges": Categorical((16, 32, 64)),
         "model.dropout": FloatRange(0.0, 0.6),
