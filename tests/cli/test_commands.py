@@ -1,5 +1,6 @@
 """The commands, from data to forecast."""
 
+import inspect
 import json
 import re
 import shlex
@@ -64,6 +65,16 @@ def test_help_describes_a_command_and_all_that_it_takes(name: str):
     for parameter in command.params:
         assert parameter.help, parameter.name
     assert "…" not in titer(*name.split()[1:], "--help")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_is_named_after_its_metavar(name: str):
+    # typer 0.27 would do so if they differ in case alone: --CONFIG instead of --config.
+    for parameter, declared in inspect.signature(COMMANDS[name].callback).parameters.items():
+        for option in getattr(declared.annotation, "__metadata__", ()):
+            # typer keeps the first name as the default, which annotations do not have.
+            if isinstance(option, typer.models.OptionInfo) and not str(option.default).startswith("--"):
+                assert (option.metavar or "").lower().replace("-", "_") != parameter
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -36,7 +36,8 @@ def backtest(
     ] = None,
     model: Annotated[str | None, typer.Option(help=f"Name of a model (default: {DEFAULT_MODEL}).")] = None,
     config: Annotated[
-        str | None, typer.Option(metavar="CONFIG", help="TOML file with settings, or a published configuration.")
+        str | None,
+        typer.Option("--config", metavar="CONFIG", help="TOML file with settings, or a published configuration."),
     ] = None,
     set: Annotated[
         list[str] | None,

@@ -71,7 +71,9 @@ EngineOption = Annotated[
 ]
 AddressOption = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="A running Ray cluster, or auto to find it (default: start Ray here)."),
+    typer.Option(
+        "--address", metavar="ADDRESS", help="A running Ray cluster, or auto to find it (default: start Ray here)."
+    ),
 ]
 RayWorkersOption = Annotated[
     int | None,

@@ -67,7 +67,9 @@ def evaluate(
     ] = None,
     filter: Annotated[
         str | None,
-        typer.Option(metavar="FILTER", help="Other true answers to remove from a ranking: time-aware, static or raw."),
+        typer.Option(
+            "--filter", metavar="FILTER", help="Other true answers to remove from a ranking: time-aware, static or raw."
+        ),
     ] = None,
     ties: Annotated[
         str | None,

@@ -54,6 +54,7 @@ def train(
     config: Annotated[
         str | None,
         typer.Option(
+            "--config",
             metavar="CONFIG",
             help="TOML file with settings, or a published configuration such as titer/icews14 "
             "(default: the defaults of the model).",
@@ -70,7 +71,8 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=0, help="Passes over the training facts.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (default: 0).")] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="SEEDS", help="Train a run for each of several seeds, such as 0,1,2.")
+        str | None,
+        typer.Option("--seeds", metavar="SEEDS", help="Train a run for each of several seeds, such as 0,1,2."),
     ] = None,
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda, cuda:N, or auto, which uses a GPU if there is one.")

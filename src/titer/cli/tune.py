@@ -55,7 +55,9 @@ def tune(
     config: Annotated[
         str | None,
         typer.Option(
-            metavar="CONFIG", help="TOML file or published configuration to start from (default: those of the model)."
+            "--config",
+            metavar="CONFIG",
+            help="TOML file or published configuration to start from (default: those of the model).",
         ),
     ] = None,
     set: Annotated[
