@@ -236,7 +236,15 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
     "checksums": checksum_table,
     **{
         f"path mixture, {name}": logged("path_mixture", name)
-        for name in ("first design", "without improvement", "with improvement", "names", "settings", "ideas of others")
+        for name in (
+            "first design",
+            "without improvement",
+            "with improvement",
+            "names",
+            "settings",
+            "settings, ICEWS18",
+            "ideas of others",
+        )
     },
 }
 """What renders each block, by its name."""
