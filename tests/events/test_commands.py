@@ -12,6 +12,7 @@ import pytest
 
 from commands import invoke, titer
 from titer.data.dataset import Dataset
+from titer.data.facts import Facts
 from titer.errors import TiterError
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
@@ -99,6 +100,44 @@ def test_an_evaluation_of_events_is_recorded(run: Path):
     assert "reliability" in shown
     (record,) = json.loads((run / EVENT_METRICS).read_text())["evaluations"]
     assert (record["split"], record["horizon"]) == ("valid", 1)
+    last = titer("evaluate", run, "--events", "--split", "valid", "--until", "2023-06-05")
+    assert "valid split until 2023-06-05" in last
+    assert (first := one_step_events(shown)) > one_step_events(last) > 0.3 * first
+
+
+def one_step_events(shown: str) -> int:
+    """Return the number of events in the heading of an evaluation one step ahead."""
+    return int(re.findall(r"1 step ahead: ([\d,]+) events", shown)[0].replace(",", ""))
+
+
+def test_an_evaluation_mentions_a_last_step_that_seems_incomplete(
+    world_data: Dataset, events: EventModel, tmp_path: Path
+):
+    valid = world_data.valid
+    last = int(valid.time.max())
+    few = Facts.concatenate(valid[valid.time < last], valid[valid.time == last][:1])
+    train(replace(world_data, valid=few), Config.from_dict({}, "recurrency"), tmp_path / "run")
+    save_events(events, tmp_path / "run" / EVENTS)
+    command = ("evaluate", tmp_path / "run", "--events", "--split", "valid")
+    before = world_data.axis.label(last - 1)
+    assert f"the last step has 1 fact, far fewer than others; if it is incomplete, add --until {before}" in (
+        invoke(*command).stderr
+    )
+    assert "incomplete" not in invoke(*command, "--until", before).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--until", "2023-06-05"), "--until needs --events"),
+        (("--horizon", "7"), "--horizon needs --events"),
+        (("--events", "--filter", "raw"), "leave out --filter"),
+        (("--events", "--split", "valid", "--until", "2023-05-28"), "the last step to evaluate"),
+        (("--events", "--until", "soon"), "'soon' is not a date like"),
+    ],
+)
+def test_options_that_have_no_effect_on_an_evaluation_are_refused(run: Path, words: tuple[str, ...], message: str):
+    assert message in str(invoke("evaluate", run, *words).exception)
 
 
 def test_a_run_that_is_overwritten_loses_its_event_model(world_data: Dataset, tmp_path: Path):

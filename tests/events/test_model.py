@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
-from titer.errors import RunError
+from titer.errors import DataError, RunError
 from titer.events.config import EventConfig
-from titer.events.evaluate import evaluate_events
+from titer.events.evaluate import evaluate_events, seems_incomplete
 from titer.events.event_list import EventList
 from titer.events.model import EventModel
 from titer.events.storage import load_events, save_events
@@ -137,6 +137,29 @@ def test_an_evaluation_has_the_model_and_all_baselines(events: EventModel, model
     assert found.at_step["titer"].events == sum(1 for _ in {tuple(fact) for fact in world_data.valid})
     assert found.at_step["titer"].steps == len(steps)
     assert found.at_step["all-time rate"].brier_skill == pytest.approx(0, abs=1e-6)
+
+
+def test_an_evaluation_until_a_step_is_that_of_a_split_that_ends_there(
+    events: EventModel, model: Model, world_data: Dataset
+):
+    valid = world_data.valid
+    until = int(valid.time.max()) - 6
+    shorter = replace(world_data, valid=valid[valid.time <= until])
+    found = evaluate_events(events, model, world_data, "valid", 3, until=until, quiet=True)
+    expected = evaluate_events(events, model, shorter, "valid", 3, quiet=True)
+    assert found.at_step == expected.at_step
+    assert found.in_window == expected.in_window
+    assert found.waiting == expected.waiting
+    assert found.to_dict()["until"] == until
+    with pytest.raises(DataError, match="begins at"):
+        evaluate_events(events, model, world_data, "valid", until=int(valid.time.min()) - 1)
+
+
+@pytest.mark.parametrize(("numbers", "expected"), [((9, 9, 9), False), ((40, 60, 5), False), ((40, 60, 4), True)])
+def test_a_last_step_with_far_fewer_facts_than_others_seems_incomplete(numbers: tuple[int, ...], expected: bool):
+    times = [time for time, number in enumerate(numbers) for _ in range(number)]
+    assert seems_incomplete(Facts.from_rows([(0, 0, 1, time) for time in times])) == expected
+    assert not seems_incomplete(Facts.from_rows([(0, 0, 1, time) for time in times if time < 2]))
 
 
 def test_a_window_is_forecast_once_and_filters_use_it(events: EventModel, model: Model, world_data: Dataset):

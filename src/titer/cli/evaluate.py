@@ -41,6 +41,8 @@ EXAMPLES = (
 
 TGB_OPTIONS = ("run", "protocol_name", "candidates", "batch_size", "device", "workers", "threads", "json")
 """The parameters that ``--protocol tgb`` leaves to the user."""
+EVENTS_OPTIONS = ("run", "split", "events", "horizon", "until", "device", "workers", "threads", "json")
+"""The parameters of an evaluation of event forecasts."""
 
 
 def evaluate(
@@ -89,6 +91,13 @@ def evaluate(
     horizon: Annotated[
         int, typer.Option(min=1, max=30, help="With --events: steps ahead, and length of the windows.")
     ] = 1,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="With --events: last step to evaluate, such as the last complete one (default: that of the split).",
+        ),
+    ] = None,
     set: Annotated[
         list[str] | None,
         typer.Option(
@@ -147,11 +156,15 @@ def evaluate(
     if events:
         from titer.cli.events import evaluate_events
 
+        if others := given_options(context, *EVENTS_OPTIONS):
+            raise ConfigError(f"--events evaluates probabilities, not ranks; leave out {', '.join(others)}")
         if workers > 1:
             raise ConfigError("event forecasts are evaluated by one process; leave out --workers")
         if is_first():
-            evaluate_events(run, split.value, horizon, device, json=json)
+            evaluate_events(run, split.value, horizon, until, device, json=json)
         return
+    if not_events := [name for name in given_options(context) if name in ("--horizon", "--until")]:
+        raise ConfigError(f"{not_events[0]} needs --events")
     if out is not None and is_first():
         check_table_file(out, overwrite=overwrite)
     protocol = _protocol(convention, filter=filter, ties=ties, unreachable=unreachable, past=past)

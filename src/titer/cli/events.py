@@ -8,7 +8,7 @@ import typer
 from titer.cli.batch import prepare_events
 from titer.cli.event_questions import EventOptions, WithinOption, answer, with_event_options
 from titer.cli.options import RunArgument
-from titer.cli.screen import say, say_json, say_table
+from titer.cli.screen import note, say, say_json, say_table
 from titer.counted import counted
 
 if TYPE_CHECKING:
@@ -58,22 +58,32 @@ def events(
     )
 
 
-def evaluate_events(run: Path, split: str, horizon: int, device: str, *, json: bool) -> None:
+def evaluate_events(run: Path, split: str, horizon: int, until: str | None, device: str, *, json: bool) -> None:
     """Evaluate the event forecasts of a run, record the result and print it."""
     from titer.events.evaluate import evaluate_events as evaluate
+    from titer.events.evaluate import evaluated_steps, seems_incomplete
     from titer.forecasting.forecaster import Forecaster
     from titer.runs.events import event_model, record_events
     from titer.runs.run import Run
 
     opened = Run(run)
     forecaster = Forecaster.load(run, device)
+    dataset = opened.dataset
+    last = None if until is None else dataset.axis.step(until)
+    steps = evaluated_steps(dataset, split, last)  # an error is seen before anything is trained
     prepare_events(forecaster)
-    found = evaluate(event_model(opened, forecaster.model), forecaster.model, opened.dataset, split, horizon)
+    found = evaluate(event_model(opened, forecaster.model), forecaster.model, dataset, split, horizon, until=last)
     recorded = record_events(opened, found)
+    facts = dataset.split(split)
+    end = int(facts.time.max())
+    if steps[-1] == end and seems_incomplete(facts):
+        few = counted(int((facts.time == end).sum()), "fact")
+        before = dataset.axis.label(int(facts.time[facts.time < end].max()))
+        note(f"the last step has {few}, far fewer than others; if it is incomplete, add --until {before}")
     if json:
         say_json(recorded)
         return
-    say(f"events of {opened.dataset.name}, {split} split, with {found.model}")
+    say(f"events of {dataset.name}, {split} split{'' if until is None else f' until {until}'}, with {found.model}")
     for title, rows in (
         (f"{counted(horizon, 'step')} ahead", found.at_step),
         (f"windows of {horizon} steps", found.in_window),

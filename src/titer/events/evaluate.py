@@ -1,14 +1,17 @@
 """Evaluate event forecasts: for every step of a split, probabilities against what happened."""
 
+import statistics
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
+from titer.errors import DataError
 from titer.events.baselines import NAMES, Baselines, fit_baselines
 from titer.events.index import EventIndex
 from titer.events.metrics import EventMetrics, StepForecast, measure
@@ -18,6 +21,9 @@ from titer.events.waiting import MODEL_ROW, WaitingMetrics, WaitingTimes
 from titer.graph.history import History
 from titer.models.base import Model
 from titer.progress import track
+
+INCOMPLETE = 0.1
+"""A last step with less than this share of the facts of other steps may be incomplete."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class EventEvaluation:
         at_step: Metrics of the events of single steps, ``horizon`` steps ahead, by name of the forecast.
         in_window: Metrics of the events of windows of ``horizon`` steps, by name; empty where no window fits.
         waiting: Metrics of the time until facts happen, by name; empty unless asked for.
+        until: The last evaluated step where it was given; None for that of the split.
         seconds: Duration.
     """
 
@@ -42,6 +49,7 @@ class EventEvaluation:
     at_step: dict[str, EventMetrics]
     in_window: dict[str, EventMetrics]
     waiting: dict[str, WaitingMetrics] = field(default_factory=dict[str, WaitingMetrics])
+    until: int | None = None
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,6 +62,7 @@ class EventEvaluation:
             "at_step": {name: metrics.to_dict() for name, metrics in self.at_step.items()},
             "in_window": {name: metrics.to_dict() for name, metrics in self.in_window.items()},
             "waiting": {name: metrics.to_dict() for name, metrics in self.waiting.items()},
+            "until": self.until,
             "seconds": round(self.seconds, 3),
         }
 
@@ -65,6 +74,7 @@ def evaluate_events(
     split: str = "test",
     horizon: int = 1,
     *,
+    until: int | None = None,
     waiting: bool = True,
     quiet: bool = False,
 ) -> EventEvaluation:
@@ -76,20 +86,20 @@ def evaluate_events(
         dataset: The dataset.
         split: ``valid`` or ``test``.
         horizon: Steps ahead, and length of the windows.
+        until: The last step to evaluate, such as the last complete one; None for that of the split.
         waiting: Whether to measure the time until facts happen too.
         quiet: Draw no progress bar.
 
     Raises:
-        DataError: The split is unknown or empty.
+        DataError: The split is unknown or empty, or begins after ``until``.
     """
     started = time.perf_counter()
-    facts = dataset.split(split)
+    steps = evaluated_steps(dataset, split, until)
     names = list(dataset.splits)
     known = Facts.concatenate(*(dataset.splits[name] for name in names[: names.index(split) + 1]))
     history = History(known, dataset.vocabulary).to(model.device)
     index = events.indexed(history).index
     baselines = fit_baselines(index, int(dataset.train.time.max()) - index.first_time + 1)
-    steps = range(int(facts.time.min()), int(facts.time.max()) + 1)
     forecasts = {name: ([], []) for name in (MODEL_ROW, *NAMES)}
     times = WaitingTimes()
     # Each origin is prepared once: for the step it is ``horizon`` steps ahead of, its window, and waiting times.
@@ -111,8 +121,31 @@ def evaluate_events(
         at_step={name: measure(parts[0]) for name, parts in forecasts.items() if parts[0]},
         in_window={name: measure(parts[1]) for name, parts in forecasts.items() if parts[1]},
         waiting=times.metrics(),
+        until=until,
         seconds=time.perf_counter() - started,
     )
+
+
+def evaluated_steps(dataset: Dataset, split: str, until: int | None = None) -> range:
+    """Return the steps of a split, up to the last one to evaluate.
+
+    Raises:
+        DataError: The split is unknown or empty, or begins after ``until``.
+    """
+    facts = dataset.split(split)
+    begin, end = int(facts.time.min()), int(facts.time.max())
+    if until is not None and until < begin:
+        raise DataError(
+            f"the {split} split begins at {dataset.axis.label(begin)}, after {dataset.axis.label(until)}, "
+            "the last step to evaluate"
+        )
+    return range(begin, (end if until is None else min(end, until)) + 1)
+
+
+def seems_incomplete(facts: Facts) -> bool:
+    """Return whether the last time step has so much fewer facts than the others that the data may end within it."""
+    numbers = np.unique(facts.time, return_counts=True)[1].tolist()
+    return len(numbers) > 2 and numbers[-1] < INCOMPLETE * statistics.median(numbers[:-1])
 
 
 @torch.inference_mode()
