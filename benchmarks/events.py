@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--split", default="valid", choices=("valid", "test"))
     parser.add_argument("--horizon", type=int, nargs="+", default=[1, 7])
+    parser.add_argument("--until", help="last step to evaluate, such as the last complete one")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="fields of EventConfig")
     parser.add_argument("--out", type=Path, help="folder for a result file")
     parser.add_argument("--time", action="store_true", help="measure the time of a forecast")
@@ -91,6 +92,7 @@ def main() -> None:
     arguments = parser.parse_args()
     run = Run(arguments.run)
     model = run.load_model(arguments.device)
+    until = None if arguments.until is None else run.dataset.axis.step(arguments.until)
     changes = {
         name: float(value) if "." in value else int(value) for name, value in (s.split("=") for s in arguments.set)
     }
@@ -106,13 +108,16 @@ def main() -> None:
         **described(run, model, arguments.split, events.config.seed),
         "event_config": asdict(events.config),
         "fit_seconds": fitted,
+        **({} if until is None else {"until": arguments.until}),
         "evaluations": [],
     }
     for horizon in [] if arguments.time else arguments.horizon:
-        found = evaluate_events(events, model, run.dataset, arguments.split, horizon, waiting=horizon == 1, quiet=True)
+        found = evaluate_events(
+            events, model, run.dataset, arguments.split, horizon, until=until, waiting=horizon == 1, quiet=True
+        )
         show(found)
         result["evaluations"].append(found.to_dict())
-        if not changes:
+        if not changes and until is None:
             record_events(run, found)
     if arguments.time:
         result["forecast_seconds"] = measure_time(events, model, run)
@@ -125,6 +130,7 @@ def main() -> None:
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
         part = f"time-{model.device.type}" if arguments.time else arguments.split
+        part += "" if until is None else f"-until-{arguments.until}"
         name = f"{run.config.model_name}-{run.dataset.name.lower()}-{part}"
         path = arguments.out / f"{name}-seed{events.config.seed}.json"
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -1,31 +1,39 @@
 """The floors that were set for event forecasts, in ``event_floors.json``, and whether they are reached."""
 
 import json
-import math
 from collections.abc import Callable
 
-from rendering.events import MIN_EVENTS, OURS, shown
+import numpy as np
+
+from rendering.events import MIN_EVENTS, OURS, name_of, shown
 from rendering.files import BENCHMARKS, Measurements, Row
 from rendering.markdown import table
 
-Cell = Callable[[Row], tuple[str, bool]]
-"""From the forecasts of one benchmark, ours and the baselines by name: what was measured, and whether it is enough."""
+Cell = Callable[[Row, int], tuple[str, bool]]
+"""From the forecasts of one benchmark, ours and the baselines by name, and how many windows overlap: what was measured,
+and whether it is enough."""
 
 PLACES = (("at_step", 1), ("at_step", 7), ("in_window", 7))
 """One step ahead, seven steps ahead, windows of seven steps."""
 HEADER = ["floor", "", "one step ahead", "seven steps ahead", "windows of seven steps"]
+NUM_SAMPLES = 10_000
+"""Random outcomes of forecasts whose probabilities are right."""
+RARE = 20
+"""One in so many of them has a larger error than the one that is shown."""
 FLOORS: Row = json.loads((BENCHMARKS / "event_floors.json").read_text(encoding="utf-8"))
 
 
 def event_floors(measured: Measurements) -> list[str]:
     """Return each floor with what was measured, and whether it is reached."""
-    found = {row["dataset"]["name"]: row["evaluations"] for row in shown(measured)}
+    files = shown(measured, parts=True)
+    datasets = list(dict.fromkeys(row["dataset"]["name"] for row in files))
     lines: list[list[str]] = []
 
     def add(floor: str, dataset: str, cell: Cell, columns: int) -> None:
-        if dataset in found:
-            cells = [_shown(cell, found[dataset], *place) for place in PLACES[:columns]]
-            lines.append([floor, dataset, *cells, *[""] * (len(PLACES) - columns)])
+        for row in files:
+            if row["dataset"]["name"] == dataset:
+                cells = [_shown(cell, row["evaluations"], *place) for place in PLACES[:columns]]
+                lines.append([floor, name_of(row), *cells, *[""] * (len(PLACES) - columns)])
 
     for title, key in (("AP", "average_precision"), ("P@n", "precision_at_n")):
         for dataset, floor in FLOORS[key].items():
@@ -33,9 +41,9 @@ def event_floors(measured: Measurements) -> list[str]:
     for dataset, floor in FLOORS["times_the_best_baseline"].items():
         add(f"AP ≥ {floor} × best baseline", dataset, _times_best(floor), len(PLACES))
     points, percent = FLOORS["points_off_in_a_bin"], FLOORS["percent_off_in_the_sum"]
-    for dataset in found:
+    for dataset in datasets:
         add(f"bins ≤ {points} points off", dataset, _worst_bin(points), len(PLACES))
-    for dataset in found:
+    for dataset in datasets:
         add(f"sum within {percent} % of the events", dataset, _sum(percent), len(PLACES))
     return table(HEADER, lines)
 
@@ -44,12 +52,12 @@ def _shown(cell: Cell, evaluations: list[Row], part: str, horizon: int) -> str:
     metrics = next((one[part] for one in evaluations if one["horizon"] == horizon), {})
     if OURS not in metrics:
         return ""
-    words, reached = cell(metrics)
+    words, reached = cell(metrics, horizon if part == "in_window" else 1)
     return f"{words}: {'reached' if reached else '**not reached**'}"
 
 
 def _at_least(key: str, floor: float) -> Cell:
-    def cell(metrics: Row) -> tuple[str, bool]:
+    def cell(metrics: Row, overlap: int) -> tuple[str, bool]:
         value = metrics[OURS][key]
         return f"{value:.4f} ({100 * (value / floor - 1):+.1f} %)", value >= floor
 
@@ -57,7 +65,7 @@ def _at_least(key: str, floor: float) -> Cell:
 
 
 def _times_best(floor: float) -> Cell:
-    def cell(metrics: Row) -> tuple[str, bool]:
+    def cell(metrics: Row, overlap: int) -> tuple[str, bool]:
         best = max(one["average_precision"] for name, one in metrics.items() if name != OURS)
         ratio = metrics[OURS]["average_precision"] / best
         return f"{ratio:.2f} ×", ratio >= floor
@@ -66,25 +74,35 @@ def _times_best(floor: float) -> Cell:
 
 
 def _worst_bin(limit: float) -> Cell:
-    """Compare the largest error of a bin, with the standard error that chance alone gives its frequency, in points."""
+    """Compare the largest error of a bin, in points, with that of forecasts whose probabilities are right."""
 
-    def cell(metrics: Row) -> tuple[str, bool]:
-        errors = [
-            (100 * abs(one["probability"] - one["frequency"]), one)
-            for one in metrics[OURS]["reliability"]
-            if one["forecasts"] * one["frequency"] >= MIN_EVENTS
-        ]
-        if not errors:
+    def cell(metrics: Row, overlap: int) -> tuple[str, bool]:
+        bins = [b for b in metrics[OURS]["reliability"] if b["forecasts"] * b["frequency"] >= MIN_EVENTS]
+        if not bins:
             return f"no bin with {MIN_EVENTS} events", True
-        error, worst = max(errors, key=lambda item: item[0])
-        chance = 100 * math.sqrt(worst["probability"] * (1 - worst["probability"]) / worst["forecasts"])
-        return f"{error:.1f} ± {chance:.1f}", error <= limit
+        error = max(100 * abs(one["probability"] - one["frequency"]) for one in bins)
+        median, rare = _by_chance(bins, overlap)
+        return f"{error:.1f} (by chance {median:.1f}, {rare:.1f})", error <= limit
 
     return cell
 
 
+def _by_chance(bins: list[Row], overlap: int) -> tuple[float, float]:
+    """Return the median of the largest error of a bin if all probabilities are right, and what one in RARE exceeds.
+
+    Outcomes are drawn as if forecasts were independent. Of windows that overlap, one in so many counts.
+    """
+    generator = np.random.default_rng(0)
+    worst = np.zeros(NUM_SAMPLES)
+    for one in bins:
+        number = max(one["forecasts"] // overlap, 1)
+        frequency = generator.binomial(number, one["probability"], NUM_SAMPLES) / number
+        worst = np.maximum(worst, 100 * np.abs(frequency - one["probability"]))
+    return float(np.median(worst)), float(np.quantile(worst, 1 - 1 / RARE))
+
+
 def _sum(limit: float) -> Cell:
-    def cell(metrics: Row) -> tuple[str, bool]:
+    def cell(metrics: Row, overlap: int) -> tuple[str, bool]:
         excess = 100 * (metrics[OURS]["expected"] / max(metrics[OURS]["events"], 1) - 1)
         return f"{excess:+.1f} %", abs(excess) <= limit
 

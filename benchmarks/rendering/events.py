@@ -25,25 +25,36 @@ MIN_EVENTS = 100
 """Events that a bin must have for its error to count."""
 
 
-def shown(measured: Measurements) -> list[Row]:
-    """Return one file for each benchmark: that of the test split if there is one, else that of the validation split."""
+def shown(measured: Measurements, *, parts: bool = False) -> list[Row]:
+    """Return one file for each benchmark: that of the test split if there is one, else that of the validation split.
+
+    Args:
+        measured: All files.
+        parts: Whether to return files of a part of a split too, each after that of the whole split.
+    """
     found: list[Row] = []
     for dataset in ALL:
         files = [row for row in measured.events if row["dataset"]["name"] == dataset and row["evaluations"]]
         best = sorted(files, key=lambda row: list(SPLITS).index(row["split"]))
-        found += best[:1]
+        found += [row for row in best if not row.get("until")][:1]
+        found += [row for row in best if row.get("until") and parts]
     return found
+
+
+def name_of(row: Row) -> str:
+    """Return the name of the dataset of a file, and the last evaluated step if it is not that of the split."""
+    return row["dataset"]["name"] + (f" until {row['until']}" if row.get("until") else "")
 
 
 def event_table(measured: Measurements, part: str, horizon: int) -> list[str]:
     """Return the metrics of the event forecasts and the baselines, of single steps or of windows, at one horizon."""
     lines: list[list[str]] = []
-    for row in shown(measured):
+    for row in shown(measured, parts=True):
         for evaluation in row["evaluations"]:
             if evaluation["horizon"] == horizon:
                 rows = evaluation[part]
                 for place, (name, metrics) in enumerate(rows.items()):
-                    title = f"{row['dataset']['name']}, {SPLITS[row['split']]}" if place == 0 else ""
+                    title = f"{name_of(row)}, {SPLITS[row['split']]}" if place == 0 else ""
                     lines.append([title, name, *_cells(metrics)])
     return table(["", "", *COLUMNS, *(f"R@{length}" for length in LENGTHS), "sum / events", "worst bin"], lines)
 
@@ -99,13 +110,13 @@ def event_commands(measured: Measurements) -> list[str]:
     """Return the command, commit and hardware behind each file."""
     lines = [
         [
-            row["dataset"]["name"],
+            name_of(row),
             f"`{row['command']}`",
             (row["commit"] or NOTHING)[:8],
             row["hardware"],
             str(row["seed"]),
         ]
-        for row in shown(measured)
+        for row in shown(measured, parts=True)
     ]
     return table(["", "command", "commit", "hardware", "seed"], lines)
 

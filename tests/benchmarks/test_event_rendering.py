@@ -80,9 +80,24 @@ def test_each_floor_says_what_was_measured_and_whether_it_is_reached():
     assert "| AP ≥ 0.77 | YAGO | 0.7777 (+1.0 %): reached |  |  |" in found
     # The best baseline counts, of the same forecasts.
     assert "| AP ≥ 1.25 × best baseline | ICEWS14 | 1.24 ×: **not reached** |  | 1.20 ×: **not reached** |" in found
-    # 1,000 forecasts of 5 % have a standard error of 0.7 points; the other bin holds one event.
-    assert "| bins ≤ 4 points off | ICEWS14 | 15.0 ± 0.7: **not reached** |  | 15.0 ± 0.7: **not reached** |" in found
+    # The standard error of 1,000 forecasts of 5 % is 0.69 points; half of their errors exceed 0.7 of it, and one in 20
+    # twice as much. Seven windows count as one. The other bin holds one event.
+    bins = "| bins ≤ 4 points off | ICEWS14 | 15.0 (by chance 0.5, 1.4): **not reached** |  |"
+    assert f"{bins} 15.0 (by chance 1.3, 3.6): **not reached** |" in found
     assert "| sum within 10 % of the events | YAGO | -10.0 %: reached |  |  |" in found
+
+
+def test_a_file_of_a_part_of_a_split_stands_after_that_of_the_whole_split():
+    part = {**file("test", 0.3), "until": "2014-12-30"}
+    measured = Measurements({}, events=[part, file("test", 0.1), file("test", 0.2, "YAGO")])
+    found = "\n".join(event_table(measured, "at_step", 1))
+    assert (
+        found.index("| ICEWS14, test split")
+        < found.index("| ICEWS14 until 2014-12-30, test split")
+        < found.index("YAGO")
+    )
+    assert "| AP ≥ 0.078 | ICEWS14 until 2014-12-30 | 0.3000 (+284.6 %): reached" in "\n".join(event_floors(measured))
+    assert len(event_pictures(measured)) == 2
 
 
 def test_the_time_of_a_forecast_is_shown_with_its_memory_for_each_machine():
