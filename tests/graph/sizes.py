@@ -16,5 +16,9 @@ class Size:
     def num_directed_relations(self) -> int:
         return 2 * self.num_relations
 
+    @property
+    def relation_padding(self) -> int:
+        return 2 * self.num_relations + 2
+
     def inverse(self, relation: torch.Tensor) -> torch.Tensor:
         return (relation + self.num_relations) % self.num_directed_relations

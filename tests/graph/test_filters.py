@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import Graph, directed_edges, graphs
+from titer.graph import filters
 from titer.graph.filters import Filter, TrueAnswers
 from titer.graph.history import History
 from titer.graph.popularity import Popularity
@@ -19,13 +20,20 @@ def all_queries(graph: Graph, time: int) -> Queries:
     return Queries(*rows.unbind(1))
 
 
+def true_answers(graph: Graph, queries: Queries, kind: Filter, max_keys: int) -> list[tuple[int, int]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filters, "MAX_KEYS", max_keys)  # with 0, pairs of subject and relation are numbered
+        row, answer = TrueAnswers(graph.facts, graph.vocabulary, kind).of(queries)
+    return list(zip(row.tolist(), answer.tolist(), strict=True))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(Filter))
 @given(graph=graphs(), time=st.integers(-5, 12))
 def test_true_answers_are_those_of_the_facts_each_once(kind: Filter, graph: Graph, time: int):
     queries = all_queries(graph, time)
-    row, answer = TrueAnswers(graph.facts, graph.vocabulary, kind).of(queries)
-    found = list(zip(row.tolist(), answer.tolist(), strict=True))
+    found, again = (true_answers(graph, queries, kind, limit) for limit in (filters.MAX_KEYS, 0))
+    assert again == found
     edges = directed_edges(graph.facts, graph.vocabulary) if kind is not Filter.RAW else []
     expected = {
         (i, o)

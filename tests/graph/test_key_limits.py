@@ -1,8 +1,9 @@
-"""Combinations of ids that no 64-bit key can number are refused, before anything wraps around."""
+"""Combinations of ids that no 64-bit key can number have keys of two parts, or are refused before anything wraps."""
 
 from typing import Any
 
 import pytest
+import torch
 
 from graph.sizes import Size
 from titer.data.facts import Facts
@@ -12,6 +13,8 @@ from titer.errors import DataError
 from titer.events.index import EventIndex
 from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
+from titer.graph.queries import Queries
+from titer.graph.sorted_edges import _check
 
 FACTS = Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)])
 
@@ -28,9 +31,21 @@ def test_the_event_index_refuses_more_triples_than_it_can_number():
         EventIndex(history_with(Size(1 << 24, 1 << 14)), TimeAxis())
 
 
-def test_the_filter_refuses_more_keys_than_it_can_number():
-    size: Any = Size(1 << 31, 1 << 28)
-    assert len(TrueAnswers(FACTS, size).key) == 4
-    size = Size(1 << 31, 1 << 29)
-    with pytest.raises(DataError, match="too large for the filter; use a coarser time unit"):
-        TrueAnswers(FACTS, size)
+def test_the_filter_fits_keys_of_any_vocabulary():
+    for entities, relations in ((1 << 31, 1 << 28), (1 << 31, 1 << 29)):
+        size: Any = Size(entities, relations)
+        known = TrueAnswers(FACTS, size)
+        assert len(known.key) == 4
+        subject = torch.tensor([0, 0, 0, 1, entities - 1])
+        relation = torch.tensor([0, relations, 2 * relations - 1, 0, 0])
+        row, answer = known.of(Queries(subject, relation, torch.tensor([0, 3, 0, 3, 0])))
+        assert (row.tolist(), answer.tolist()) == ([0, 1, 3], [1, 1, 0])
+
+
+def test_a_history_refuses_vocabularies_whose_ids_do_not_fit():
+    largest: Any = Size((1 << 31) - 1, (1 << 30) - 2)
+    _check(FACTS, largest, 0)
+    for size in (Size(1 << 31, 1), Size(2, (1 << 30) - 1)):
+        too_large: Any = size
+        with pytest.raises(DataError, match="at most 2,147,483,647 entities and 1,073,741,822 relations; leave out"):
+            _check(FACTS, too_large, 0)

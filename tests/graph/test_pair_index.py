@@ -11,7 +11,7 @@ from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
 from titer.errors import DataError
 from titer.graph.history import History
-from titer.graph.pair_index import PairIndex
+from titer.graph.pair_index import MAX_TRIPLES, PairIndex
 
 
 def past_edges(graph: Graph, time: int) -> set[tuple[int, int, int, int]]:
@@ -63,9 +63,26 @@ class TestPairIndex:
         history = History(graph.facts, graph.vocabulary)
         entities = torch.arange(graph.vocabulary.num_entities)
         subject, object = torch.cartesian_prod(entities, entities).T
-        row, relation = PairIndex(history).relations_between(subject, object, max(time - history.first_time, 0))
-        found = zip(subject[row].tolist(), relation.tolist(), object[row].tolist(), strict=True)
-        assert sorted(found) == sorted({edge[:3] for edge in past_edges(graph, time)})
+        for limit in (MAX_TRIPLES, 0):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("titer.graph.pair_index.MAX_TRIPLES", limit)  # 0 numbers the pairs of entities
+                index = PairIndex(history)
+                row, relation = index.relations_between(subject, object, max(time - history.first_time, 0))
+            found = zip(subject[row].tolist(), relation.tolist(), object[row].tolist(), strict=True)
+            assert sorted(found) == sorted({edge[:3] for edge in past_edges(graph, time)})
+
+    @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
+    def test_the_series_of_past_edges_are_all_series_before_the_time(self, graph: Graph, time: int):
+        history = History(graph.facts, graph.vocabulary)
+        elapsed, entities = max(time - history.first_time, 0), torch.arange(graph.vocabulary.num_entities)
+        edges = history.all_before(entities, torch.full_like(entities, time))
+        expected = PairIndex(history).series_before(entities, elapsed)
+        for limit in (MAX_TRIPLES, 0):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("titer.graph.pair_index.MAX_TRIPLES", limit)
+                found = PairIndex(history).series_of(entities, edges.row, edges.relation, edges.object, elapsed)
+            for name, column in vars(expected).items():
+                assert torch.equal(getattr(found, name), column), name
 
     @given(graph=graphs(), time=st.integers(-2, LAST_TIME), limit=st.integers(1, 4))
     def test_latest_answers_are_different_and_the_latest(self, graph: Graph, time: int, limit: int):
@@ -102,7 +119,7 @@ class TestPairIndex:
                 got = Counter(zip(relation.tolist(), (time - age).tolist(), strict=True))
                 assert got == Counter((r, t) for a, r, b, t in edges if (a, b) == (s, o))
 
-    def test_vocabularies_of_any_size_are_indexed_and_only_triples_need_a_limit(self, monkeypatch: pytest.MonkeyPatch):
+    def test_vocabularies_of_any_size_are_indexed(self, monkeypatch: pytest.MonkeyPatch):
         history = History(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)]), Vocabulary.numbered(2, 1))
         for entities, relations in ((1 << 20, 1 << 15), (1 << 30, 1 << 21)):
             size = Size(entities, relations)
@@ -111,8 +128,8 @@ class TestPairIndex:
             last_pair = torch.tensor([entities - 1]), torch.tensor([2 * relations - 1])
             assert len(index.latest_answers(*last_pair, 4, 1).row) == 0
             assert len(index.latest_answers(torch.tensor([0]), torch.tensor([0]), 4, 1).row) == 1
-        with pytest.raises(DataError, match="entities x entities x relations"):
-            index.relations_between(torch.tensor([0]), torch.tensor([1]), 4)
+            row, relation = index.relations_between(torch.tensor([0, 0]), torch.tensor([1, entities - 1]), 4)
+            assert (row.tolist(), relation.tolist()) == ([0, 0], [0, 1])  # ids of the edges
 
     def test_more_facts_than_positions_can_number_are_rejected(self, monkeypatch: pytest.MonkeyPatch):
         history = History(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)]), Vocabulary.numbered(2, 1))

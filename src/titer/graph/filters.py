@@ -7,10 +7,12 @@ from torch import Tensor
 
 from titer.data.facts import Facts
 from titer.data.vocabulary import Vocabulary
-from titer.errors import DataError
 from titer.graph.queries import Queries
 from titer.graph.ragged import spread
 from titer.graph.sorting import changes, sorted_rows
+
+MAX_KEYS = 1 << 63
+"""Combinations of subject, relation and time step that an integer can number."""
 
 
 class Filter(StrEnum):
@@ -31,9 +33,6 @@ class TrueAnswers:
         facts: All facts that count as true.
         vocabulary: The vocabulary of the facts.
         filter: Which facts make an answer true. With ``Filter.RAW``, no query has a true answer.
-
-    Raises:
-        DataError: There are too many combinations of entity, relation and time step for the index.
     """
 
     def __init__(self, facts: Facts, vocabulary: Vocabulary, filter: Filter = Filter.TIME_AWARE):
@@ -41,13 +40,18 @@ class TrueAnswers:
         self.num_relations = vocabulary.num_directed_relations
         self.first_time = int(facts.time.min()) if len(facts) else 0
         self.num_steps = int(facts.time.max()) - self.first_time + 1 if len(facts) else 1
-        if vocabulary.num_entities * self.num_relations * self.num_steps >= 1 << 63:
-            raise DataError("entities x relations x time steps is too large for the filter; use a coarser time unit")
         queries, answers = Queries.from_facts(facts, vocabulary)
         if filter is Filter.RAW:
             queries, answers = queries[:0], answers[:0]
+        num_pairs = vocabulary.num_entities * self.num_relations
+        # The pairs (subject, relation) that occur, numbered if a key could not hold all that are possible.
+        pairs = None
+        if num_pairs * self.num_steps >= MAX_KEYS:
+            pairs = torch.unique(queries.subject * self.num_relations + queries.relation)
+            num_pairs = len(pairs)
+        self.pairs: Tensor | None = pairs
         # Each answer once: a repeated fact must not be excluded from a ranking twice.
-        num_keys = vocabulary.num_entities * self.num_relations * self.num_steps
+        num_keys = num_pairs * self.num_steps
         rows = (self._key(queries).numpy(), answers.numpy())
         key, answer = sorted_rows(rows, (num_keys, vocabulary.num_entities))
         first = changes(key, answer)
@@ -55,6 +59,10 @@ class TrueAnswers:
 
     def _key(self, queries: Queries) -> Tensor:
         pair = queries.subject * self.num_relations + queries.relation
+        if self.pairs is not None:
+            place = torch.searchsorted(self.pairs, pair)
+            occurs = torch.searchsorted(self.pairs, pair, right=True) > place
+            pair = torch.where(occurs, place, -1)
         if self.filter is Filter.STATIC:
             return pair
         elapsed = queries.time - self.first_time
@@ -78,4 +86,5 @@ class TrueAnswers:
         moved = object.__new__(TrueAnswers)
         moved.__dict__.update(self.__dict__)
         moved.key, moved.answer = self.key.to(device), self.answer.to(device)
+        moved.pairs = None if self.pairs is None else self.pairs.to(device)
         return moved

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from titer.errors import DataError
 from titer.graph.count_features import features_of
 from titer.graph.decayed_counts import DecayedCounts
 from titer.graph.history import History
@@ -18,7 +17,7 @@ from titer.graph.ragged import spread
 from titer.graph.sorted_edges import LAST_STEP, TIME_BITS
 
 MAX_TRIPLES = 1 << 63
-"""Combinations of subject, object and relation that an integer can number."""
+"""Combinations of subject, object and relation that an integer can number; with more, pairs are numbered first."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class PairIndex:
         self, subject: Tensor, row: Tensor, relation: Tensor, object: Tensor, elapsed: int | Tensor
     ) -> Series:
         """Return the series of some edges before a time, each once: edges (subject[row], relation, object)."""
-        kind = (subject.index_select(0, row) * self.num_entities + object) * self.num_relations + relation
+        kind = self._first_kind(subject.index_select(0, row), object) + relation
         key = torch.unique(row * len(self._kinds) + torch.searchsorted(self._kinds, kind))
         row = key // len(self._kinds)
         series = key - row * len(self._kinds)
@@ -184,8 +183,8 @@ class PairIndex:
 
     def relations_between(self, subject: Tensor, object: Tensor, elapsed: int) -> tuple[Tensor, Tensor]:
         """Return all relations of the facts from each subject to its object before a time, each once: row, relation."""
-        pair = (subject * self.num_entities + object) * self.num_relations
-        place = torch.searchsorted(self._kinds, torch.stack([pair, pair + self.num_relations]))
+        first, after = self._first_kind(subject, object), self._first_kind(subject, object, after=True)
+        place = torch.searchsorted(self._kinds, torch.stack([first, after]))
         row, series = spread(place[0], place[1])
         began = self.series.last(series, elapsed)[1].nonzero()[:, 0]
         return row[began], self.series_relation[series[began]].long()
@@ -197,14 +196,24 @@ class PairIndex:
 
     @cached_property
     def _kinds(self) -> Tensor:
-        """A number for every series, in ascending order."""
-        if self.num_entities**2 * self.num_relations >= MAX_TRIPLES:
-            raise DataError(
-                f"entities x entities x relations (and their inverses) must be below {MAX_TRIPLES:.0e} to look up the "
-                "relations of pairs; remove entities or relations without facts"
-            )
-        pair = self._series_subject * self.num_entities + self.series_object
-        return pair * self.num_relations + self.series_relation
+        """A number for every series, in ascending order: those of a pair of entities follow each other."""
+        return self._first_kind(self._series_subject, self.series_object) + self.series_relation
+
+    def _first_kind(self, subject: Tensor, object: Tensor, *, after: bool = False) -> Tensor:
+        """Return the first number that a series of each pair of entities can have, or the one after its last."""
+        pair = subject * self.num_entities + object
+        if self._entity_pairs is not None:
+            pair = torch.searchsorted(self._entity_pairs, pair, right=after)  # a pair without facts has no numbers
+        elif after:
+            pair = pair + 1
+        return pair * self.num_relations
+
+    @cached_property
+    def _entity_pairs(self) -> Tensor | None:
+        """All pairs of entities with a fact, ascending; None if a number for every series needs none for its pair."""
+        if self.num_entities**2 * self.num_relations < MAX_TRIPLES:
+            return None
+        return torch.unique_consecutive(self._series_subject * self.num_entities + self.series_object)
 
     @cached_property
     def _beginnings(self) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,8 @@ from titer.graph.sorting import sorted_rows
 # A key has the entity in its upper bits, and the time steps since the first fact in the lower ones.
 TIME_BITS = MAX_STEPS.bit_length() - 1
 LAST_STEP = MAX_STEPS - 1
+MAX_ID = (1 << 31) - 1
+"""The largest id that a column of 32 bits holds; padding has an id too."""
 PIECE = 1 << 22
 """Edges that are sorted at once."""
 EdgeColumns = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
@@ -35,7 +37,7 @@ def edge_pieces(
         relations and objects.
 
     Raises:
-        DataError: An id is not in the vocabulary, or the facts span too many time steps.
+        DataError: The vocabulary is too large, an id is not in it, or the facts span too many time steps.
     """
     _check(facts, vocabulary, first_time)
     num_entities = vocabulary.num_entities
@@ -81,6 +83,11 @@ def check_span(first_time: int, last_time: int) -> None:
 
 
 def _check(facts: Facts, vocabulary: Vocabulary, first_time: int) -> None:
+    if vocabulary.num_entities > MAX_ID or vocabulary.relation_padding > MAX_ID:
+        raise DataError(
+            f"a history has at most {MAX_ID:,} entities and {MAX_ID // 2 - 1:,} relations; "
+            "leave out those with few facts"
+        )
     if len(facts) == 0:
         return
     check_span(first_time, int(facts.time.max()))
