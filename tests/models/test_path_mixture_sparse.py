@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from models.small_path_mixture import KINDS, random_model
 from strategies import LAST_TIME, Graph, graphs, random_facts
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
+from titer.data.load import load_dataset
 from titer.data.vocabulary import Vocabulary
 from titer.graph.history import History
 from titer.graph.queries import Queries
@@ -81,6 +83,25 @@ def test_the_small_world_gives_the_same_loss_gradients_and_scores(world_data: Da
     history = History(world_data.train, world_data.vocabulary)
     queries, answers = Queries.from_facts(world_data.train[-40:], world_data.vocabulary)
     assert_same(model, queries, answers, history)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["ICEWS14", "YAGO"])
+def test_real_data_give_the_same_loss_gradients_and_scores(datasets_folder: Path, name: str):
+    dataset = load_dataset(datasets_folder / name)
+    history = History(dataset.facts, dataset.vocabulary)
+    # A bound that busy entities exceed, and queries of two time steps.
+    model = random_model(dataset.vocabulary, dataset.train, label_smoothing=0.1, past_edges=64)
+    times = torch.from_numpy(dataset.test.time).unique()
+    facts = [dataset.test[dataset.test.time == int(time)][:10] for time in (times[0], times[-1])]
+    queries, answers = Queries.from_facts(Facts.concatenate(*facts), dataset.vocabulary)
+    assert_same(model, queries, answers, history)
+    with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
+        patch.setattr(prior, "MAX_WHOLE", 0)
+        patch.setattr(scores, "MAX_SCORES", 1000 * len(queries))
+        in_blocks = copy.deepcopy(model).scores(queries, history)
+        assert sum(1 for _ in in_blocks.blocks()) > 5
+        torch.testing.assert_close(in_blocks.dense(), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.slow
