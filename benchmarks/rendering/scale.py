@@ -8,23 +8,38 @@ from rendering.markdown import NOTHING, table
 from titer.drawing.charts import Panel, panel_chart, svg_file
 
 PICTURE = "pictures/scale.svg"
-COSTS: dict[str, tuple[str, Callable[[Row], float]]] = {
+Costs = dict[str, tuple[str, Callable[[Row], float]]]
+COSTS: Costs = {
     "import": ("import", lambda row: 1e6 * row["import"]["facts_cpu_seconds"] / row["facts"]),
     "history": ("index", lambda row: 1e6 * row["index"]["history_cpu_seconds"] / row["facts"]),
     "pair index": ("index", lambda row: 1e6 * row["index"]["pairs_cpu_seconds"] / row["facts"]),
 }
 """CPU time per fact in microseconds, by the title of the column, with the stage that measures it."""
+QUERY_COSTS: Costs = {
+    "training": ("train", lambda row: 1e3 * row["train"]["queries_cpu_seconds"] / row["train"]["queries"]),
+    "ranking": ("forecast", lambda row: 1e3 * row["forecast"]["queries_cpu_seconds"] / row["forecast"]["queries"]),
+}
+"""CPU time per query in milliseconds. An epoch has two queries for each fact."""
 
 
 def scale_table(measured: Measurements) -> list[str]:
     """Return the cost of every stage, one row for each size, and the exponents of growth."""
     rows = _rows(measured)
-    titles = [f"{title}, µs/fact" for title in COSTS]
-    lines = [[f"{row['facts']:,}", f"{row['entities']:,}", *_costs(row), *_others(row)] for row in rows]
-    header = ["facts", "entities", *titles, "index, bytes/fact", "opening, s", "one more fact, s"]
-    header += ["training, ms/query", "ranking, ms/query"]
+    lines = [
+        [
+            f"{row['facts']:,}",
+            f"{row['entities']:,}",
+            *_costs(row, COSTS, 2),
+            *_others(row),
+            *_costs(row, QUERY_COSTS, 1),
+        ]
+        for row in rows
+    ]
+    header = ["facts", "entities", *(f"{title}, µs/fact" for title in COSTS)]
+    header += ["index, bytes/fact", "opening, s", "one more fact, s", *(f"{title}, ms/query" for title in QUERY_COSTS)]
     if len(rows) > 1:
-        lines.append(["growth", "", *(f"n^{_exponent(rows, title):.2f}" for title in COSTS), *[""] * 5])
+        growth, of_queries = ([_growth(rows, *cost) for cost in costs.values()] for costs in (COSTS, QUERY_COSTS))
+        lines.append(["growth", "", *growth, *[""] * 3, *of_queries])
     return table(header, lines)
 
 
@@ -39,45 +54,45 @@ def memory_table(measured: Measurements) -> list[str]:
 
 
 def scale_picture(measured: Measurements) -> str:
-    """Draw the CPU time per fact over the number of facts."""
+    """Draw the CPU time per fact and per query over the number of facts."""
     rows = _rows(measured)
     panels = [
-        Panel(f"{title}, µs/fact", [(log10(row["facts"]), cost(row)) for row in rows if stage in row], "first")
-        for title, (stage, cost) in COSTS.items()
+        Panel(f"{title}, {unit}", [(log10(row["facts"]), cost(row)) for row in rows if stage in row], "first")
+        for costs, unit in ((COSTS, "µs/fact"), (QUERY_COSTS, "ms/query"))
+        for title, (stage, cost) in costs.items()
     ]
-    return svg_file(panel_chart("CPU time per fact", "facts, as a power of ten", panels))
+    # A chart cannot have a panel without points.
+    panels = [panel for panel in panels if panel.points]
+    return svg_file(panel_chart("CPU time per fact and per query", "facts, as a power of ten", panels))
 
 
 def _rows(measured: Measurements) -> list[Row]:
     return sorted(measured.scale.values(), key=lambda row: row["facts"])
 
 
-def _costs(row: Row) -> list[str]:
-    return [f"{cost(row):.2f}" if stage in row else NOTHING for stage, cost in COSTS.values()]
+def _costs(row: Row, costs: Costs, digits: int) -> list[str]:
+    return [f"{cost(row):.{digits}f}" if stage in row else NOTHING for stage, cost in costs.values()]
 
 
 def _others(row: Row) -> list[str]:
-    """Return the cells of a row that are not costs per fact."""
+    """Return the cells of a row that are no costs per fact or query."""
     size = f"{row['index']['bytes_per_fact']:.0f}" if "index" in row else NOTHING
     opening = one_more = NOTHING
     if "open" in row:
         opening = f"{row['open']['dataset_cpu_seconds'] + row['open']['index_cpu_seconds']:.1f}"
         one_more = f"{row['open']['one_more_fact_cpu_seconds']:.2f}"
-    queries = [
-        f"{1000 * row[stage]['queries_cpu_seconds'] / row[stage]['queries']:.1f}" if stage in row else NOTHING
-        for stage in ("train", "forecast")
-    ]
-    return [size, opening, one_more, *queries]
+    return [size, opening, one_more]
 
 
 def _memory(stage: Row) -> str:
     return f"{stage['private_gigabytes']:.1f} GB ({stage['resident_gigabytes']:.1f})"
 
 
-def _exponent(rows: list[Row], title: str) -> float:
-    """Return the exponent of the growth of the whole cost: the slope of its logarithm, by least squares."""
-    stage, cost = COSTS[title]
+def _growth(rows: list[Row], stage: str, cost: Callable[[Row], float]) -> str:
+    """Return the growth of the cost of all facts or their queries: the slope of its logarithm, by least squares."""
     points = [(log10(row["facts"]), log10(row["facts"] * cost(row))) for row in rows if stage in row]
+    if len(points) < 2:
+        return NOTHING
     middle_x, middle_y = (sum(values) / len(points) for values in zip(*points, strict=True))
     spread = sum((x - middle_x) ** 2 for x, _ in points)
-    return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread if spread else float("nan")
+    return f"n^{sum((x - middle_x) * (y - middle_y) for x, y in points) / spread:.2f}"

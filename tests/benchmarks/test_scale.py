@@ -65,10 +65,19 @@ def test_costs_are_per_fact_with_the_exponent_of_their_growth():
     lines = scale_table(measured)
     assert lines[2].startswith("| 1,000 | 10 | 20.00 | 20.00 | 40.00 | 300 | – |")
     assert lines[3].startswith("| 10,000 | 10 | 40.00 | 40.00 | 80.00 | 300 | – |")
-    assert lines[4].startswith("| growth |  | n^1.30 | n^1.30 | n^1.30 |")  # log10(0.4 / 0.02)
+    assert lines[4] == "| growth |  | n^1.30 | n^1.30 | n^1.30 |  |  |  | – | – |"  # log10(0.4 / 0.02)
     assert memory_table(measured)[2] == "| 1,000 | 1.3 GB (2.0) | 1.3 GB (2.0) | – | – | – |"
     assert ElementTree.fromstring(scale_picture(measured)).tag.endswith("svg")
     assert scale_table(Measurements({})) == []
+
+
+def test_the_growth_of_queries_is_that_of_those_of_all_facts():
+    stages = [{"train": {"queries": 20, "queries_cpu_seconds": cost}} for cost in (0.02, 0.04)]
+    rows = {name: row(facts, 1.0) | stage for name, facts, stage in zip("ab", (1000, 10_000), stages, strict=True)}
+    lines = scale_table(Measurements({}, scale=rows))
+    assert lines[3].endswith("| – | – | 2.0 | – |")
+    assert lines[4].endswith("|  |  |  | n^1.30 | – |")  # ten times as many queries, each for twice the time
+    assert "training, ms/query" in scale_picture(Measurements({}, scale=rows))
 
 
 @pytest.mark.slow
