@@ -18,6 +18,7 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
 from titer.evaluation.task import EvaluationTask
+from titer.graph import history as history_module
 from titer.graph import stored_history
 from titer.graph.edge_columns import COLUMNS
 from titer.graph.history import History
@@ -84,6 +85,29 @@ def test_a_history_with_more_facts_does_not_use_the_stored_index(folder: Path):
         for name, column in base.including(more).pair_index.columns.items():
             assert torch.equal(column, expected.columns[name]), name
         _ = history.pair_index
+
+
+def test_a_stored_index_that_is_not_open_is_updated_with_other_facts(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    dataset, more = open_dataset(folder), Facts.from_rows([(0, 0, 1, 50)])
+    later = Facts.from_rows([(2, 1, 0, 51)])
+    expected = PairIndex(History(Facts.concatenate(dataset.facts, more, later), dataset.vocabulary))
+    monkeypatch.setattr(history_module, "UPDATE_COST", -1_000_000)  # updating is always cheaper
+    monkeypatch.setattr(PairIndex, "__init__", never)
+    for _ in range(2):  # the first time, the index is stored before it is updated
+        history = history_of(open_dataset(folder)).including(more).including(later)
+        for name, column in history.pair_index.columns.items():
+            assert torch.equal(column, expected.columns[name]), name
+        monkeypatch.setattr(stored_history, "write_columns", never)
+
+
+def test_without_a_stored_index_that_of_other_facts_is_built(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    history, more = history_of(open_dataset(folder)), Facts.from_rows([(0, 0, 1, 50)])
+    monkeypatch.setattr(history_module, "UPDATE_COST", -1_000_000)
+    monkeypatch.setattr(stored_history, "MAX_BYTES_PER_FACT", 1 << 60)
+    changed = history.including(more)
+    expected = PairIndex(History(Facts.concatenate(open_dataset(folder).facts, more), history.vocabulary))
+    for name, column in changed.pair_index.columns.items():
+        assert torch.equal(column, expected.columns[name]), name
 
 
 def test_changes_in_memory_are_not_written_back(folder: Path):
@@ -158,6 +182,7 @@ def test_small_datasets_and_those_in_memory_store_nothing(folder: Path, monkeypa
 USE = """
 import sys
 from titer.data.dataset_folder import open_dataset
+from titer.graph import history as history_module
 from titer.graph import stored_history
 from pathlib import Path
 stored_history.MIN_FACTS = 100

@@ -67,8 +67,8 @@ class History:
         self.offsets = offsets  # (num_entities + 1,)
         self.key, self.relation, self.object = key, relation, object  # (num_edges + 1,)
         self.max_edges = int(offsets.diff().max()) if len(offsets) > 1 else 0
-        # An index to update, and the entities whose edges differ from those in it.
-        self._earlier: tuple[PairIndex, Tensor] | None = None
+        # An index to update, or a history whose index is stored, and the entities whose edges differ from those in it.
+        self._earlier: tuple[PairIndex | History, Tensor] | None = None
         # Returns the columns of the pair index from files, if they can be stored.
         self.stored_pairs: Callable[[History], dict[str, Tensor] | None] | None = None
 
@@ -234,16 +234,28 @@ class History:
         """Past facts by pair, relation and entity; opened, built or updated from an earlier index when first used."""
         from titer.graph.pair_index import PairIndex
 
-        if self.stored_pairs is not None and (columns := self.stored_pairs(self)) is not None:
-            return PairIndex.of_columns(self, {name: column.to(self.device) for name, column in columns.items()})
+        if (found := self._stored_index()) is not None:
+            return found
         if self._earlier is None:
             return PairIndex(self)
-        index, changed = self._earlier
+        earlier, changed = self._earlier
         num_changed = int((self.offsets[changed + 1] - self.offsets[changed]).sum())
         is_cheaper = UPDATE_COST * len(changed) + num_changed < self.num_edges
-        found = index.updated(self, changed) if is_cheaper else PairIndex(self)
+        index = earlier._stored_index() if isinstance(earlier, History) and is_cheaper else earlier
+        found = index.updated(self, changed) if is_cheaper and isinstance(index, PairIndex) else PairIndex(self)
         self._earlier = None  # the older index is not needed any more
         return found
+
+    def _stored_index(self) -> "PairIndex | None":
+        """Return the stored pair index, which is opened once; None if none can be stored."""
+        from titer.graph.pair_index import PairIndex
+
+        if "pair_index" in self.__dict__:
+            return self.pair_index
+        if self.stored_pairs is None or (columns := self.stored_pairs(self)) is None:
+            return None
+        self.pair_index = PairIndex.of_columns(self, {name: each.to(self.device) for name, each in columns.items()})
+        return self.pair_index
 
     @cached_property
     def snapshots(self) -> "Snapshots":
@@ -350,13 +362,15 @@ class History:
         smaller._earlier = self._earlier_index(facts, self.vocabulary)
         return smaller
 
-    def _earlier_index(self, facts: Facts, vocabulary: Vocabulary) -> "tuple[PairIndex, Tensor] | None":
-        """Return an index that a history with other ``facts`` may update, and the entities whose edges then differ."""
+    def _earlier_index(self, facts: Facts, vocabulary: Vocabulary) -> "tuple[PairIndex | History, Tensor] | None":
+        """Return what a history with other ``facts`` may update, and the entities whose edges then differ."""
         changed = torch.from_numpy(np.union1d(facts.subject, facts.object).astype(np.int64)).to(self.device)
         if vocabulary.num_relations != self.vocabulary.num_relations:
             return None
         if (index := self.__dict__.get("pair_index")) is not None:
             return index, changed
+        if self.stored_pairs is not None:
+            return self, changed  # the index is opened if and when it is needed
         if (earlier := self._earlier) is not None:
             return earlier[0], torch.unique(torch.cat([earlier[1], changed]))
         return None
