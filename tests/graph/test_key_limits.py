@@ -15,6 +15,7 @@ from titer.graph.filters import TrueAnswers
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.graph.sorted_edges import _check
+from titer.models.path_mixture.distinct_queries import distinct_steps
 
 FACTS = Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 3)])
 
@@ -49,3 +50,11 @@ def test_a_history_refuses_vocabularies_whose_ids_do_not_fit():
         too_large: Any = size
         with pytest.raises(DataError, match="at most 2,147,483,647 entities and 1,073,741,822 relations; leave out"):
             _check(FACTS, too_large, 0)
+
+
+def test_scoring_refuses_more_queries_than_it_can_number():
+    queries = Queries(*torch.tensor([[0, 0, 1], [0, 0, 3]]).T)
+    largest = history_with(Size(1 << 31, 1 << 29))
+    assert [step.batch.time for step in distinct_steps(queries, largest)] == [1, 3]
+    with pytest.raises(DataError, match="too large to score 2 time steps together; use smaller batches"):
+        distinct_steps(queries, history_with(Size(1 << 31, 1 << 30)))

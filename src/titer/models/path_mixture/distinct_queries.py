@@ -6,9 +6,13 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from titer.errors import DataError
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.path_mixture.query_batch import QueryBatch
+
+MAX_QUERIES = 1 << 63
+"""Combinations of time step, subject and relation that an integer can number."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,10 @@ def distinct_steps(queries: Queries, history: History) -> list[Step]:
         return []
     num_entities, num_relations = history.vocabulary.num_entities, history.vocabulary.num_directed_relations
     times, step = torch.unique(queries.time, return_inverse=True)
+    if len(times) * num_entities * num_relations >= MAX_QUERIES:
+        raise DataError(
+            f"entities x relations is too large to score {len(times):,} time steps together; use smaller batches"
+        )
     key, place = torch.unique(
         (step * num_entities + queries.subject) * num_relations + queries.relation, return_inverse=True
     )
