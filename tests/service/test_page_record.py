@@ -25,7 +25,17 @@ def test_the_record_shows_hits_reliability_and_surprises(page: Page, service: Se
     for text, window in zip(bars.all_text_contents(), reversed(windows), strict=True):
         assert text.startswith(f"{window['window']}: {window['hits']} of 25 happened")
     bins = {int(10 * one["probability"]) for window in windows for one in window["reliability"]}
-    expect(page.get_by_role("img", name="Share of events").locator("circle")).to_have_count(len(bins))
+    reliability = page.get_by_role("img", name="Share of events")
+    expect(reliability.locator("circle")).to_have_count(len(bins))
+    # The dots are beside the labels of the axis.
+    right = reliability.get_by_text("50%").first.evaluate("it => it.getBoundingClientRect().right")
+    lefts = reliability.locator("circle").evaluate_all("all => all.map((it) => it.getBoundingClientRect().left)")
+    assert min(lefts) > right
+    with service.client() as client:
+        dates = client.get("/v1/past-forecasts").json()["dates"]
+    ends = page.get_by_role("img", name="Most likely events that happened").locator("text")
+    assert {dates[0], dates[-1]} <= set(ends.all_text_contents())
+    assert all(date in window["window"] for date, window in zip(dates, windows, strict=True))
     surprises = page.locator("section", has=page.get_by_role("heading", name="Unlikely, but happened"))
     events = {
         f"{one['subject']} {one['relation']} {one['object']}" for window in windows for one in window["surprises"]
@@ -54,7 +64,8 @@ def test_home_says_how_many_of_the_most_likely_events_happened(page: Page, servi
 
 def test_windows_are_compared_one_after_another(page: Page, service: Service):
     windows = checked(service)
-    state = {"steps": 7, "words": "7 days", "starts": [one["start"] for one in windows], "checked": windows[:1]}
+    starts = [one["start"] for one in windows]
+    state = {"steps": 7, "words": "7 days", "starts": starts, "dates": starts, "checked": windows[:1]}
     page.route("**/v1/past-forecasts", lambda route: route.fulfill(json=state))
     held: list[Route] = []
     page.route("**/v1/past-forecast?**", lambda route: held.append(route))

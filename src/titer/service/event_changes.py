@@ -29,6 +29,7 @@ class PastWindowsOut(BaseModel):
     steps: int = Field(description="Length of the windows in time steps.")
     words: str = Field(description="The length in words.")
     starts: list[str] = Field(description="First steps of the windows, latest first.")
+    dates: list[str] = Field(description="The same steps, for readers.")
     checked: list[CheckedForecast] = Field(description="Windows that are compared already, latest first.")
 
 
@@ -46,10 +47,16 @@ def add_event_change_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/past-forecasts", summary="List the past windows whose forecasts can be compared with what happened")
     async def past_forecasts(current: Current) -> PastWindowsOut:
         def work() -> PastWindowsOut:
-            windows = current.windows
+            windows, axis = current.windows, current.forecaster.axis
             current.forecaster.refresh()
-            words = current.forecaster.axis.duration(windows.steps)
-            return PastWindowsOut(steps=windows.steps, words=words, starts=windows.starts, checked=windows.known())
+            starts = windows.starts
+            return PastWindowsOut(
+                steps=windows.steps,
+                words=axis.duration(windows.steps),
+                starts=starts,
+                dates=[axis.words(axis.step(start)) for start in starts],
+                checked=windows.known(),
+            )
 
         return await asyncio.to_thread(work)
 

@@ -70,7 +70,7 @@ export function survivalChart({ curve, quantiles }, before, name) {
 }
 
 // How many of the most likely events of each period happened; marks: how many were expected.
-export function hitsChart(checked, name) {
+export function hitsChart(checked, dates, name) {
   const width = available(2), height = 300, top = 16, bottom = height - 40, right = width - 8;
   const most = Math.max(...checked.map((one) => one.top.length)), wide = (right - MARGIN) / checked.length;
   const y = (value) => bottom - (value / most) * (bottom - top), x = (i) => MARGIN + i * wide;
@@ -83,14 +83,16 @@ export function hitsChart(checked, name) {
       text(x(i) + wide / 2, bottom - 8, one.hits, "middle", "inside"),
     ]),
     line(MARGIN, bottom, right, bottom, "axis"),
-    text(MARGIN, bottom + 18, checked[0].start, "start"),
-    ...(checked.length > 1 ? [text(right, bottom + 18, checked.at(-1).start, "end")] : []));
+    text(MARGIN, bottom + 18, dates[0], "start"),
+    ...(checked.length > 1 ? [text(right, bottom + 18, dates.at(-1), "end")] : []));
 }
 
 // The share of events that happened, by their probability; on the diagonal both are equal.
 export function reliabilityChart(bins, name) {
-  const width = available(2), height = 300, top = 16, bottom = height - 40, right = width - 16;
-  const x = (value) => MARGIN + value * (right - MARGIN), y = (value) => bottom - value * (bottom - top);
+  const width = available(2), height = 300, top = 16, bottom = height - 40, right = width - 8;
+  // Dots at 0% and 100% cover neither the labels nor the edge.
+  const inside = 14, x = (value) => MARGIN + inside + value * (right - MARGIN - 2 * inside);
+  const y = (value) => bottom - inside - value * (bottom - top - inside);
   const most = Math.max(...bins.map((bin) => bin.forecasts));
   return figure(name, width, height,
     ...guides(SHARES, y, right, wholePercent),
@@ -99,6 +101,6 @@ export function reliabilityChart(bins, name) {
       class: "mark", cx: x(probability), cy: y(frequency), r: 4 + 8 * (Math.log1p(forecasts) / Math.log1p(most)) ** 2,
     }, title(`${forecasts.toLocaleString("en")} forecasts of about ${wholePercent(probability)}: ${wholePercent(frequency)} happened`))),
     line(MARGIN, bottom, right, bottom, "axis"),
-    ...SHARES.map((value, i) => text(x(value), bottom + 18, wholePercent(value), i === 4 ? "end" : i === 0 ? "start" : "middle")),
+    ...SHARES.map((value) => text(x(value), bottom + 18, wholePercent(value))),
     text((MARGIN + right) / 2, height - 6, "probability"));
 }

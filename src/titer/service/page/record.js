@@ -71,7 +71,8 @@ function draw(state) {
   const waiting = left ? [el("p", { class: "loading" }, `Comparing the forecasts of the past: ${checked.length} of ${starts.length} periods…`)] : [];
   if (!checked.length) return $("record").replaceChildren(...waiting);
   const { listed, hits, expected } = totals(checked);
-  const bins = pooled(checked), hitsPart = hitsChart([...checked].reverse(), "Most likely events that happened in each period");
+  const inOrder = [...checked].reverse(), dates = inOrder.map(({ start }) => state.dates[starts.indexOf(start)]);
+  const bins = pooled(checked), hitsPart = hitsChart(inOrder, dates, "Most likely events that happened in each period");
   const reliability = reliabilityChart(bins, "Share of events that happened, by probability");
   const figure = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, value));
   $("record").replaceChildren(
@@ -80,7 +81,7 @@ function draw(state) {
       figure("were expected to", wholePercent(expected / listed)),
       figure("events happened", sum(checked.map((one) => one.events)).toLocaleString("en")),
       figure("were expected", Math.round(sum(checked.map((one) => one.expected))).toLocaleString("en"))),
-    el("div", { class: "halves" },
+    el("div", { class: "halves charts" },
       section(`The ${count(checked[0].top.length, "most likely event")} of each period`, "Bars: how many happened. Marks: how many were expected.", hitsPart),
       section("Reliability", "Of all events with a similar probability, the share that happened. On the line, both are equal; larger dots stand for more events.", reliability)),
     el("div", { class: "halves" },
