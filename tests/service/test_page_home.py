@@ -28,6 +28,12 @@ def test_home_shows_likely_events_and_the_latest_facts_without_typing(page: Page
         expect(row.locator(".note")).not_to_be_empty()
     widths = [float(bar.get_attribute("width") or 0) for bar in page.locator("#likely rect.first").all()]
     assert widths == [pytest.approx(100 * event["probability"]) for event in found]
+    # A mark that is higher than the bar shows the usual probability.
+    expect(page.locator("#likely rect.usual")).to_have_count(sum(event["usual"] > 0 for event in found))
+    mark, bar = (page.locator(f"#likely rect.{kind}").first.bounding_box() for kind in ("usual", "first"))
+    assert mark is not None
+    assert bar is not None
+    assert mark["height"] > bar["height"] + 2
     assert page.locator("#lately .fact-line").all_inner_texts() == [
         f"{one['subject']} {one['relation']} {one['object']}" for one in past
     ]

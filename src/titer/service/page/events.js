@@ -45,15 +45,15 @@ function row(event, { start, steps }) {
   }, "Why?");
   const node = el("li", {},
     el("div", { class: "chance" }, el("span", { class: "number" }, chance(event.probability)), bar(event)),
-    el("div", {}, factLine(event), note),
+    el("div", { class: "what" }, factLine(event), note),
     el("span", { class: "lift", title: event.rate }, lift(event)), button, more);
   return { node, explain };
 }
 
-// The bar is the probability; the mark is the usual one.
-const bar = ({ probability, usual }) => svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
-  svg("rect", { class: "guide-bar", width: 100, height: 6 }), svg("rect", { class: "first", width: 100 * probability, height: 6 }),
-  svg("rect", { class: "usual", x: Math.min(98.5, 100 * usual), width: 1.5, height: 6 }));
+// The bar is the probability; the mark, which is higher than the bar, is the usual one. Nothing is usual about a first time.
+const bar = ({ probability, usual }) => svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+  svg("rect", { class: "guide-bar", y: 3, width: 100, height: 6 }), svg("rect", { class: "first", y: 3, width: 100 * probability, height: 6 }),
+  ...(usual > 0 ? [svg("rect", { class: "usual", x: Math.min(97.5, 100 * usual), width: 2.5, height: 12 })] : []));
 
 const lift = ({ lift: value, kind }) => (kind === "new" || value === null ? "new" : value >= 9.95 ? `${value.toFixed(0)}×` : `${value.toFixed(1)}×`);
 
