@@ -64,6 +64,7 @@ def test_the_timeline_covers_all_time_steps_in_equal_parts(client: TestClient, r
     steps = -(-span // 60)
     assert len(found["timeline"]) == -(-span // steps)
     assert found["each"] == world_data.axis.duration(steps)
+    assert found["last_bar"] == world_data.axis.duration((span - 1) % steps + 1)
     mine = Counter(row[3] // steps for row in rows if "Aldoria" in (row[0], row[2]))
     assert [bar["facts"] for bar in found["timeline"]] == [mine[i] for i in range(len(found["timeline"]))]
     assert [bar["start"] for bar in found["timeline"]] == [world_data.axis.label(i) for i in range(0, span, steps)]

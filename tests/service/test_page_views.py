@@ -140,7 +140,7 @@ def test_events_are_copied_as_csv_and_json(browser: Browser, service: Service):
     context.close()
 
 
-@pytest.mark.parametrize("view", ["when", "who"])
+@pytest.mark.parametrize("view", ["when", "who", "entity"])
 def test_pictures_are_saved_as_svg_without_a_style_sheet(page: Page, service: Service, tmp_path: Path, view: str):
     show(page, service, view)
     with page.expect_download() as download:

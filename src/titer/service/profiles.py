@@ -49,6 +49,7 @@ class Profile(BaseModel):
     first: str | None = Field(description="Date of the first fact, for readers; null without facts.")
     last: str | None = Field(description="Date of the last fact, for readers; null without facts.")
     each: str = Field(description="Duration of each bar of the timeline, in words.")
+    last_bar: str = Field(description="Duration of the last bar, in words; the data may end within it.")
     timeline: list[Bar] = Field(description="Facts over the whole time of the data, in order.")
 
 
@@ -164,6 +165,7 @@ class KnownFacts:
             "first": axis.words(origin + int(elapsed.min())) if found else None,
             "last": axis.words(origin + int(elapsed.max())) if found else None,
             "each": axis.duration(steps),
+            "last_bar": axis.duration(span - (len(bars) - 1) * steps),
             "timeline": [
                 Bar(start=axis.label(step), date=axis.words(step), facts=count)
                 for step, count in zip(range(origin, origin + span, steps), bars, strict=True)

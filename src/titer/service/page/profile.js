@@ -4,6 +4,7 @@ import { call } from "./api.js";
 import { timelineChart } from "./charts.js";
 import { $, capital, count, el } from "./elements.js";
 import { eventList } from "./events.js";
+import { svgButton } from "./export.js";
 import { countedNames, entityLink, factsByDate, pairLine, relationLink } from "./facts.js";
 import { address, parameter } from "./navigation.js";
 import { usualWindow } from "./overview.js";
@@ -46,11 +47,13 @@ export async function show(isCurrent) {
   }
 }
 
-function intro({ facts, first, last, each, timeline, name }) {
+function intro({ facts, first, last, each, last_bar: lastBar, timeline, name }) {
   const words = facts ? `${count(facts, "fact")} from ${first} to ${last}.` : "No known fact.";
-  return [el("p", { class: "lead" }, words),
-    ...(facts ? [section("Timeline", timelineChart(timeline, `Facts with ${name} over time`),
-      el("p", { class: "note" }, `Number of facts; each bar is ${each}.`))] : [])];
+  if (!facts) return [el("p", { class: "lead" }, words)];
+  const chart = timelineChart(timeline, `Facts with ${name} over time`);
+  return [el("p", { class: "lead" }, words), section("Timeline", chart,
+    el("p", { class: "note" }, `Number of facts; each bar is ${each}${lastBar === each ? "" : `, the last one ${lastBar}`}.`),
+    el("p", { class: "actions" }, svgButton("timeline", () => chart.querySelector("svg"))))];
 }
 
 const allLikely = (filter) => el("p", {}, el("a", { href: address("/", filter) }, `All likely events with ${Object.values(filter)[0]}`));
