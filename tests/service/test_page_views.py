@@ -140,6 +140,13 @@ def test_events_are_copied_as_csv_and_json(browser: Browser, service: Service):
     context.close()
 
 
+def test_a_copied_name_that_a_spreadsheet_would_run_gets_an_apostrophe(page: Page, service: Service):
+    page.goto(service.url)
+    rows = "[{ name: '=1+1', other: '-0.5', lift: -0.5 }, { name: '@sum', other: 'a, b', lift: 2 }]"
+    text = page.evaluate(f"import('/page/export.js').then(({{ csv }}) => csv({rows}))")
+    assert text == "name,other,lift\n'=1+1,-0.5,-0.5\n'@sum,\"a, b\",2\n"
+
+
 @pytest.mark.parametrize("view", ["when", "who", "entity"])
 def test_pictures_are_saved_as_svg_without_a_style_sheet(page: Page, service: Service, tmp_path: Path, view: str):
     show(page, service, view)

@@ -2,8 +2,12 @@
 
 import { $, el } from "./elements.js";
 
+const FORMULA = /^[=+\-@\t\r]/, NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+// A spreadsheet would run a name that begins like a formula, so it gets an apostrophe, as in files that titer writes.
 const cell = (value) => {
-  const text = value === null || value === undefined ? "" : String(value);
+  const words = value === null || value === undefined ? "" : String(value);
+  const text = typeof value === "string" && FORMULA.test(words) && !NUMBER.test(words) ? `'${words}` : words;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
