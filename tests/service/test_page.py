@@ -105,6 +105,14 @@ def test_on_a_phone_a_selected_answer_brings_its_evidence_into_view(browser: Bro
             "it => it.scrollLeft === 0 || it.scrollLeft >= it.scrollWidth - it.clientWidth - 1"
         )
         assert space > -2
+        # Names that are scrolled out of view move along.
+        names = timeline.locator(".name")
+        assert timeline.evaluate("it => it.scrollLeft") > 0
+        for place in (0, 60, 10_000):
+            timeline.evaluate("(it, place) => it.scrollTo(place, 0)", place)
+            page.wait_for_timeout(100)
+            left = timeline.evaluate("it => it.getBoundingClientRect().left")
+            assert all((name.bounding_box() or {"x": -1})["x"] >= left - 1 for name in names.all())
         expect(page.locator("#answers svg").first).to_be_visible()
 
 

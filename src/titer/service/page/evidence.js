@@ -38,4 +38,22 @@ function scrollToFacts(box) {
   box.scrollLeft = 0;
   const right = Math.max(0, ...[...box.querySelectorAll("[data-fact]")].map((fact) => fact.getBoundingClientRect().right));
   box.scrollLeft = right - box.getBoundingClientRect().right + 16;
+  keepNames(box);
 }
+
+// Names that are scrolled out of view move along, to above their lanes and in front of the facts.
+function keepNames(box) {
+  const drawn = box.querySelector("svg");
+  if (!drawn) return;
+  const edge = box.scrollLeft * drawn.viewBox.baseVal.width / drawn.getBoundingClientRect().width + 6;
+  for (const name of drawn.querySelectorAll(".name")) {
+    const hidden = edge - name.getBBox().x;
+    if (hidden <= 6) name.removeAttribute("transform");
+    else {
+      name.setAttribute("transform", `translate(${hidden.toFixed(1)} -11)`);
+      if (name.nextElementSibling?.matches(":not(.name)")) drawn.append(name);
+    }
+  }
+}
+
+$("timeline").addEventListener("scroll", () => keepNames($("timeline")));

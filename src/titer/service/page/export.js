@@ -59,6 +59,7 @@ function standalone(drawn) {
     const style = getComputedStyle(part);
     for (const name of STYLES) parts[i].setAttribute(name, style.getPropertyValue(name));
     if (part.classList.contains("hover") || part.classList.contains("touch")) parts[i].setAttribute("fill", "none");
+    if (part.classList.contains("name")) parts[i].removeAttribute("transform"); // it was moved into view only
   });
   copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
