@@ -111,7 +111,7 @@ def test_a_report_gives_the_same_evidence_as_a_forecast(run: Run, tmp_path: Path
     assert f"<li>{reason.share:.0%}: {reason.text}</li>" in html
     assert SHARES in html
     assert reason.facts[0].sentence in html
-    assert html.count('class="titer-timeline"') >= 2
+    assert html.count('class="titer-timeline"') == html.count("<figure><svg") >= 2
 
 
 def test_a_report_has_the_most_likely_events_and_the_surprises_of_the_forecaster(run: Run, tmp_path: Path):

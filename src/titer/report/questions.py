@@ -68,7 +68,7 @@ def _evidence(forecast: Forecast, answer: Answer) -> list[Element]:
     picture = draw_evidence(forecast, answer)
     return [
         el("p", f"Evidence for {answer.entity}:", class_="note"),
-        *([picture] if picture is not None else []),
+        *([el("figure", picture)] if picture is not None else []),
         el("ul", *(el("li", f"{share:.0%}: {words}") for share, words in lines)),
         el("p", SHARES, class_="note"),
     ]
