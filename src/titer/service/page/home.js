@@ -11,7 +11,7 @@ import { checkWindows, sentence } from "./record.js";
 
 const TOP = 25, LATELY = 25;
 const KINDS = { repeats: "happens again", new: "for the first time", continues: "continues", begins: "begins", ends: "ends" };
-const TITLES = { new: "Most likely first times", continues: "Most likely to continue", begins: "Most likely to begin", ends: "Most likely to end" };
+const TITLES = { new: "Most likely for the first time", continues: "Most likely to continue", begins: "Most likely to begin", ends: "Most likely to end" };
 let usual = ""; // the window that needs no parameter in the address
 
 export const title = () => "What happens next?";
