@@ -217,6 +217,11 @@ def test_lengths_of_windows_are_counted_in_steps(text: str | int, unit: str, ste
     assert num_steps(text, TimeAxis(TimeUnit(unit), origin)) == steps
 
 
+def test_a_duration_in_a_dataset_of_numbers_is_answered_with_what_to_give():
+    with pytest.raises(TiterError, match="'7d': this dataset counts time in numbers; give a number of time steps"):
+        num_steps("7d", TimeAxis(TimeUnit.INTEGER, 0))
+
+
 def test_evidence_says_what_its_shares_divide(forecaster: Forecaster):
     explained = (
         forecaster.events(top=3, explain=1),

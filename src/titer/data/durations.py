@@ -44,7 +44,9 @@ def duration_steps(text: str | int, axis: TimeAxis, name: str) -> int:
     if not unit or unit in ("step", "steps"):
         return number
     lengths, known = _LENGTHS[axis.unit], _UNITS.get(unit[0])
+    if not lengths:
+        raise TiterError(f"{text!r}: this dataset counts time in numbers; give a number of time steps, such as 7")
     if known is None or known not in lengths or (len(unit) > 1 and unit.rstrip("s") != known.value):
-        units = ", ".join(f"{one.value}s" for one in lengths) or "none: this dataset counts time in numbers"
+        units = ", ".join(f"{one.value}s" for one in lengths)
         raise TiterError(f"{text!r}: unknown unit {match[2]!r}; known units are {units}")
     return number * lengths[known]
