@@ -92,6 +92,10 @@ class TestErrors:
         response = client.request(method, path)
         assert (response.status_code, problem(response)["code"]) == (status, code)
 
+    def test_only_requests_with_a_body_are_told_to_send_json(self, client: TestClient):
+        assert "body" not in problem(client.get("/v1/likely?subject=Aldoria"))["message"]
+        assert "send the body as application/json" in problem(client.post("/v1/forecast"))["message"]
+
     @pytest.mark.parametrize("body", [b"{", b'{"relation": "\xff"}', b"[" * 100_000, b'{"at": ' + b"9" * 5000 + b"}"])
     def test_a_body_that_is_not_json_is_reported(self, client: TestClient, body: bytes):
         response = client.post("/v1/forecast", content=body, headers=JSON)

@@ -91,12 +91,14 @@ def install(app: FastAPI) -> None:
         return answer(422, "cannot_answer", first, details=rest)
 
     @app.exception_handler(RequestValidationError)
-    async def _(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def _(request: Request, error: RequestValidationError) -> JSONResponse:
         found = error.errors()
         details = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in found]
         if any(one["type"] == "json_invalid" for one in found):
             return answer(400, *MESSAGES[400], details=details)
-        message = "the request does not match the schema in /docs; send the body as application/json"
+        message = "the request does not match the schema in /docs"
+        if request.method != "GET":
+            message += "; send the body as application/json"
         return answer(422, "bad_request", message, details=details)
 
     @app.exception_handler(HTTPException)
