@@ -59,7 +59,9 @@ def test_events_are_written_to_a_file(run: Path, tmp_path: Path):
 
 def test_likely_and_when_answer_about_one_event(run: Path):
     assert "that it happens again" in titer("likely", run, *TALKS, "--within", "10d")
-    assert "50% by" in titer("when", run, *TALKS)
+    words = titer("when", run, *TALKS)
+    assert "50% by" in words
+    assert "Bars show the probability that it has not happened yet." in words
     assert len(json.loads(titer("when", run, *TALKS, "--json"))["curve"]) == 30
 
 

@@ -113,7 +113,7 @@ def _when(result: WhenForecast) -> str:
         lines.append(f"{quantile.level:>4.0%} " + (f"by {quantile.date}" if quantile.date else f"after {last}"))
     lines += ["", f"{event.rate}; {percent(event.probability)} that it {TITLES[event.kind]} in {result.window}"]
     lines += [f"last {event.last.date}, {event.last.ago} before"] if event.last else []
-    lines.append("")
+    lines += ["", "Bars show the probability that it has not happened yet.", ""]
     width = max(len(step.date) for step in result.curve)
     for step in result.curve:
         bar = "█" * round(BAR * step.survival)
