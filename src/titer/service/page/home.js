@@ -17,6 +17,7 @@ let usual = ""; // the window that needs no parameter in the address
 export const title = () => "What happens next?";
 
 export function clear() {
+  $("forecasts").hidden = true; // headings without content would tell nothing
   $("window").textContent = "";
   $("likely").replaceChildren();
   $("lately").replaceChildren();
@@ -27,6 +28,7 @@ const NAMES = ["entity", "relation", "kind", "within", "sort"];
 export async function show(isCurrent) {
   const { entity, relation, kind, within, sort } = Object.fromEntries(NAMES.map((name) => [name, parameter(name)]));
   const loading = (words) => el("p", { class: "loading" }, words);
+  $("forecasts").hidden = false;
   $("who").value = entity;
   $("what").value = relation;
   $("sort").value = sort === "lift" ? "lift" : "probability";
@@ -58,7 +60,7 @@ function showRecord(isCurrent) {
   checkWindows(isCurrent, (state) => {
     if (!state.checked.length) return;
     $("how-good").replaceChildren(`${sentence(state)} `, el("a", { href: "/record" }, "See the record"));
-    $("how-good").hidden = false;
+    $("quality").hidden = false;
   }).catch(() => {});
 }
 
