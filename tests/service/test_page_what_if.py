@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from service.browsing import browser_tests
 from service.process import Service
@@ -94,6 +94,22 @@ def test_when_is_forecast_again_without_a_fact_as_the_service_does(page: Page, s
     page.get_by_role("button", name=re.compile("^Put it back")).click()
     expect(page.locator("#whether .old")).to_have_count(0)
     assert week(page) == before
+
+
+def test_the_earlier_answer_is_dimmed_until_the_new_one_arrives(page: Page, service: Service):
+    page.goto(f"{service.url}/question?subject=Aldoria&relation=hold+talks+with&object=Drovia")
+    whether = page.locator("#whether")
+    expect(whether.locator(".figures")).to_be_visible()
+    expect(whether).to_have_css("opacity", "1")
+    held: list[Route] = []
+    page.route("**/v1/when", lambda route: held.append(route))
+    with page.expect_request("**/v1/when"):
+        page.get_by_role("button", name="Leave out").first.click()
+    expect(whether).to_have_css("opacity", "0.5")
+    held[0].continue_()
+    expect(page.locator("main[aria-busy]")).to_have_count(0)
+    assert whether.evaluate("it => getComputedStyle(it).opacity") == "1"  # at once
+    expect(page.locator("#changes li")).to_have_count(1)
 
 
 def test_a_misspelt_name_in_a_supposed_fact_is_fixed_by_a_suggestion_or_undone(page: Page, service: Service):
