@@ -8,18 +8,21 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlalchemy import Pool, event
 
 from commands import invoke, titer
 from data.samples import POINT, content, write_benchmark, write_table
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import open_dataset
 from titer.data.importing import import_dataset
+from titer.data.readers.sql import run_query
 from titer.errors import DataError
 
 ROWS = [("Ada", "visit", "Ben", f"2018-10-{day:02d}") for day in range(1, 11)]
@@ -203,3 +206,18 @@ def test_queries_that_fail_are_reported(database: str, url: str, query: str, mes
     with pytest.raises(DataError, match=message) as caught:
         import_dataset(url.format(database=database), query=query)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("query", ["SELECT who FROM visits", "SELECT town FROM visits", "CREATE TABLE other (x)"])
+def test_a_query_leaves_no_connection_open(database: str, query: str, tmp_path: Path):
+    seen: list[str] = []
+    listeners = {name: lambda *_, name=name: seen.append(name) for name in ("connect", "close")}
+    for name, listener in listeners.items():
+        event.listen(Pool, name, listener)
+    try:
+        with suppress(DataError):
+            run_query(database, query, tmp_path / "result.arrow")
+    finally:
+        for name, listener in listeners.items():
+            event.remove(Pool, name, listener)
+    assert seen == ["connect", "close"]

@@ -26,7 +26,7 @@ def run_query(url: str, query: str, target: Path) -> InputFile:
         DataError: If the database cannot be reached, or the query fails.
     """
     try:
-        from sqlalchemy import create_engine, make_url, text
+        from sqlalchemy import NullPool, create_engine, make_url, text
         from sqlalchemy.exc import ArgumentError, SQLAlchemyError
     except ImportError:
         raise missing("reading from a database", "sql") from None
@@ -38,14 +38,14 @@ def run_query(url: str, query: str, target: Path) -> InputFile:
             f"{url!r} is not the URL of a database; write it like sqlite:///events.db or postgresql://USER@HOST/NAME"
         ) from None
     try:
-        engine = create_engine(address)
+        # Without a pool, the connection is closed at the end of the block, also after an error.
+        engine = create_engine(address, poolclass=NullPool)
         with engine.connect() as connection:
             result = connection.execution_options(stream_results=True).execute(text(query))
             if not result.returns_rows:
                 raise DataError(f"{name}: the query returns no rows; it must be a SELECT")
             columns = [str(key) for key in result.keys()]  # noqa: SIM118 - a result is not a dictionary
             _write(result.partitions(BATCH_ROWS), columns, target)
-        engine.dispose()
     except SQLAlchemyError as error:
         raise DataError(f"{name}: the query failed: {getattr(error, 'orig', None) or error}") from error
     except ImportError as error:
