@@ -23,7 +23,7 @@ from titer.data.dataset import Dataset
 from titer.data.dataset_folder import open_dataset
 from titer.data.importing import import_dataset
 from titer.data.readers.sql import run_query
-from titer.errors import DataError
+from titer.errors import DataError, MissingPackageError
 
 ROWS = [("Ada", "visit", "Ben", f"2018-10-{day:02d}") for day in range(1, 11)]
 
@@ -206,6 +206,12 @@ def test_queries_that_fail_are_reported(database: str, url: str, query: str, mes
     with pytest.raises(DataError, match=message) as caught:
         import_dataset(url.format(database=database), query=query)
     assert "secret" not in str(caught.value)
+
+
+def test_without_the_driver_of_postgresql_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'titer\[postgres\]'"):
+        import_dataset("postgresql://user@localhost/crm", query="SELECT 1")
 
 
 @pytest.mark.parametrize("query", ["SELECT who FROM visits", "SELECT town FROM visits", "CREATE TABLE other (x)"])

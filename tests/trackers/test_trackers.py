@@ -177,13 +177,15 @@ def test_tensorboard_has_all_rows_of_the_log(world_data: Dataset, tmp_path: Path
     ("name", "package", "extra"),
     [
         ("mlflow", "mlflow.tracking", "mlflow"),
+        ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow"),  # needs more than MLflow itself
         ("wandb", "wandb", "wandb"),
         ("tensorboard", "torch.utils.tensorboard.writer", "track"),
     ],
 )
 def test_a_tracker_without_its_library_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, package: str, extra: str
 ):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingPackageError, match=rf"pip install 'titer\[{extra}\]'"):
         make_tracker(name)

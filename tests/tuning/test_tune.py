@@ -180,6 +180,12 @@ def test_without_optuna_the_extra_is_named(world_data: Dataset, tmp_path: Path, 
         run_search(world_data, tmp_path / "study.db")
 
 
+def test_without_the_driver_of_postgresql_the_extra_is_named(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'titer\[postgres\]'"):
+        run_search(world_data, "postgresql://user@localhost/tuning")
+
+
 def test_two_workers_share_the_trials_of_one_storage(new_store: NewStore, tmp_path: Path):
     storage = new_store()
     words = ["tune", "small-world", "--model", "recurrency", "--storage", storage, "--trials", "6"]

@@ -15,17 +15,18 @@ class MLflowTracker(Tracker):
     """Records settings, curves and the result as a run of MLflow.
 
     Raises:
-        MissingPackageError: If MLflow is not installed.
+        MissingPackageError: If MLflow is not installed, or what it needs to write to a database.
     """
 
     def __init__(self) -> None:
         try:
             from mlflow.entities import Metric, Param
             from mlflow.tracking import MlflowClient
+
+            # The client has no global state, unlike the functions of mlflow: a script may have a run of its own.
+            self._client, self._metric, self._param = MlflowClient(), Metric, Param
         except ImportError as error:
             raise missing("tracking with MLflow", "mlflow") from error
-        # The client has no global state, unlike the functions of mlflow: a script may have an active run of its own.
-        self._client, self._metric, self._param = MlflowClient(), Metric, Param
 
     def start(self, training: TrackedTraining, previous: str | None) -> str | None:
         """Create a run, or continue the previous one."""

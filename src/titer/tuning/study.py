@@ -128,7 +128,9 @@ def _open_storage(address: str | Path) -> "optuna.storages.RDBStorage":
                     grace_period=GRACE_SECONDS,
                     heartbeat_stale_trial_callback=retry,
                 )
-            except (SQLAlchemyError, ImportError) as error:
+            except ImportError as error:
+                raise missing("a search in PostgreSQL", "postgres") from error
+            except SQLAlchemyError as error:
                 # Workers that start together may both try to create the tables.
                 if not attempts_left:
                     message = f"the storage of the search cannot be used: {str(error).splitlines()[0]}"

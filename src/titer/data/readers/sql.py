@@ -12,6 +12,8 @@ from titer.errors import DataError
 from titer.extras import missing
 
 BATCH_ROWS = 50_000
+POSTGRES_DRIVER = "postgresql+psycopg"
+"""The driver of the extra ``postgres``."""
 
 
 def run_query(url: str, query: str, target: Path) -> InputFile:
@@ -24,6 +26,7 @@ def run_query(url: str, query: str, target: Path) -> InputFile:
 
     Raises:
         DataError: If the database cannot be reached, or the query fails.
+        MissingPackageError: If SQLAlchemy is not installed, or the driver for PostgreSQL.
     """
     try:
         from sqlalchemy import NullPool, create_engine, make_url, text
@@ -33,6 +36,8 @@ def run_query(url: str, query: str, target: Path) -> InputFile:
     try:
         address = make_url(url)
         name = address.render_as_string(hide_password=True)
+        if address.drivername == "postgresql":
+            address = address.set(drivername=POSTGRES_DRIVER)  # the default depends on the version of SQLAlchemy
     except ArgumentError:
         raise DataError(
             f"{url!r} is not the URL of a database; write it like sqlite:///events.db or postgresql://USER@HOST/NAME"
@@ -49,6 +54,8 @@ def run_query(url: str, query: str, target: Path) -> InputFile:
     except SQLAlchemyError as error:
         raise DataError(f"{name}: the query failed: {getattr(error, 'orig', None) or error}") from error
     except ImportError as error:
+        if address.drivername == POSTGRES_DRIVER:
+            raise missing("reading from PostgreSQL", "postgres") from error
         raise DataError(f"{name}: the driver of this database is not installed: {error}") from error
     return InputFile(target, name)
 
