@@ -199,6 +199,16 @@ def test_the_version_has_one_source():
     assert [path.name for path in written] == ["version.py"]
 
 
+def test_the_versions_of_python_in_the_classifiers_are_those_that_ci_tests():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r"Programming Language :: Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    matrix = re.search(r"^ +python: (\[.*\])$", workflow, re.MULTILINE)
+    assert matrix is not None
+    assert json.loads(matrix[1]) == named
+    assert project["requires-python"] == f">={named[0]}"
+
+
 @pytest.mark.slow
 def test_training_and_evaluation_run_from_source_without_optional_packages(tmp_path: Path):
     blocked = f"""
