@@ -9,7 +9,7 @@ from rendering.files import Measurements
 NUMBER = re.compile(r"(?<![\d.,])\d{1,3}\.\d\d(?!\d|\.\d)")
 UNITS = re.compile(r"(?:\d+\.\d\d(?:, | and ))*\d+\.\d\d (?:s|ms|GB|M|bytes)\b")
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
-VERSION = re.compile(r"Python \d\.\d+")
+VERSION = re.compile(r"Python \d\.\d+(?: to \d\.\d+)?")
 
 SOURCES = {
     "benchmarks/RESULTS.md": ("titer",),

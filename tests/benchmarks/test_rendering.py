@@ -35,9 +35,9 @@ class TestDocuments:
         assert set(shown) <= known_figures(measured, path.relative_to(render.ROOT).as_posix())
 
     def test_figures_are_numbers_that_look_like_metrics(self):
-        assert set(shown_figures("an MRR of 99.87, 48.19 ± 0.08, `12.34`, 1.67 s, version 2.11.0, 42.14.")) == {
-            *("99.87", "48.19", "42.14")
-        }
+        assert set(
+            shown_figures("an MRR of 99.87, 48.19 ± 0.08, `12.34`, 1.67 s, version 2.11.0, Python 3.11 to 3.13, 42.14.")
+        ) == {*("99.87", "48.19", "42.14")}
 
     @pytest.mark.parametrize("document", SOURCES)
     def test_nearly_every_changed_figure_of_a_document_is_found(self, document: str, measured: Measurements):
