@@ -7,7 +7,10 @@ Everything a user needs is imported from here. A name is loaded from its module 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from titer.openmp import limit_spinning
 from titer.version import __version__ as __version__
+
+limit_spinning()  # before torch is imported
 
 # Type checkers read this block; at run time only the table below is used. tests/test_surface.py compares the two.
 if TYPE_CHECKING:

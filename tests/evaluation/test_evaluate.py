@@ -1,5 +1,6 @@
 import json
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -249,11 +250,11 @@ def test_threads_that_divide_the_batches_find_the_same_ranks(dataset: Dataset, m
         return score(self, queries, history)
 
     monkeypatch.setattr(PathMixture, "scores", spy)
-    monkeypatch.setattr("titer.evaluation.evaluate.side_by_side", lambda num_entities: 1)
+    monkeypatch.setattr("titer.evaluation.evaluate.side_by_side", lambda num_entities: nullcontext(1))
     expected = evaluate(model, dataset, batch_size=8)
     assert used == {threading.get_ident()}
     used.clear()
-    monkeypatch.setattr("titer.evaluation.evaluate.side_by_side", lambda num_entities: 3)
+    monkeypatch.setattr("titer.evaluation.evaluate.side_by_side", lambda num_entities: nullcontext(3))
     found = evaluate(model, dataset, batch_size=8)
     assert len(used) == 3
     assert torch.equal(found.ranks.better, expected.ranks.better)

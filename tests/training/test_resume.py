@@ -12,9 +12,11 @@ import torch
 from safetensors import safe_open
 
 from commands import titer_process
+from titer import threads
 from titer.data.dataset import Dataset
 from titer.errors import TiterError
 from titer.evaluation.metrics import Metrics
+from titer.runs import session
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training.config import Config
@@ -111,6 +113,20 @@ def test_a_damaged_checkpoint_is_skipped_for_the_one_before(
     assert "checkpoint-000003.safetensors is damaged" in said
     assert "resuming after epoch 2" in said
     assert same(weights(run.path / "model.safetensors"), weights(whole.path / "model.safetensors"))
+
+
+def test_a_resumed_training_computes_with_the_threads_that_it_began_with(
+    world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(threads, "_chosen", None)
+    monkeypatch.setattr(session, "use_training_threads", lambda num_entities: 2)  # two cores are idle
+    config = interrupted(world_data, tmp_path / "run", monkeypatch, after=2)
+    assert torch.get_num_threads() == 2
+    monkeypatch.setattr(session, "use_training_threads", lambda num_entities: 1)  # and now one
+    run = train(world_data, config, tmp_path / "run", resume=True)
+    found = torch.get_num_threads(), run.summary["threads"]
+    torch.set_num_threads(1)
+    assert found == (2, 2)
 
 
 def test_resuming_with_other_settings_or_data_is_rejected(

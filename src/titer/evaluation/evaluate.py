@@ -1,6 +1,7 @@
 """Rank the true answers of a split by the scores of a model."""
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import torch
@@ -102,8 +103,8 @@ def evaluate_task(
         ranks.put(rows, ranking.ranks())
         confidence.put(rows, top.confidence(answer))
 
-    done = in_threads(evaluate_batch, batches, _num_threads(model), own_caches)
-    with evaluating(model):
+    with evaluating(model), _threads(model) as number:
+        done = in_threads(evaluate_batch, batches, number, own_caches)
         for _ in done if quiet else track(done, f"evaluating on {task.split}", len(batches)):
             pass
     # Each process leaves zeros for the queries of the others.
@@ -124,8 +125,8 @@ def evaluate_task(
     )
 
 
-def _num_threads(model: Model) -> int:
-    """Return how many threads divide the batches."""
+def _threads(model: Model) -> AbstractContextManager[int]:
+    """Enter a context in which as many threads as it yields divide the batches."""
     # Several processes have divided them already.
     is_alone = num_processes() == 1 and model.device.type == "cpu"
-    return side_by_side(model.vocabulary.num_entities) if is_alone and model.scores_in_threads else 1
+    return side_by_side(model.vocabulary.num_entities) if is_alone and model.scores_in_threads else nullcontext(1)

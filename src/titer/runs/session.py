@@ -17,7 +17,7 @@ from titer.runs.build import build_model
 from titer.runs.place import training_place
 from titer.runs.run import Run
 from titer.runs.setting_differences import differences
-from titer.threads import use_threads
+from titer.threads import use_training_threads
 from titer.trackers.base import TrackedTraining, Tracker
 from titer.trackers.registry import make_trackers
 from titer.trackers.tracking import Tracking
@@ -105,7 +105,7 @@ def training_session(
     with joined(choose_device(config.training.device)) as device, ExitStack() as stack:
         if device.type == "cpu":
             # The same number in all processes, since sums by another number of threads are rounded differently.
-            torch.set_num_threads(from_first(lambda: use_threads(dataset.vocabulary.num_entities)))
+            torch.set_num_threads(from_first(lambda: use_training_threads(dataset.vocabulary.num_entities)))
         torch.manual_seed(config.training.seed)
         # Built before the run is created, so that a wrong setting is found before anything is overwritten.
         model = build_model(config, dataset)

@@ -29,6 +29,8 @@ class Progress:
     best_epoch: int = 0
     log: tuple[dict[str, Any], ...] = ()
     """One row for each epoch."""
+    threads: int = 0
+    """The number of CPU threads that torch computed with; 0 if nothing was computed yet."""
 
 
 def save_checkpoint(
@@ -63,7 +65,8 @@ def load_checkpoint(
     if kept is None:
         return Progress(), warnings
     _restore(model, optimiser, tensors_from_first(tensors))
-    return Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"])), warnings
+    progress = Progress(kept["epoch"], kept["best_mrr"], kept["best_epoch"], tuple(kept["log"]), kept.get("threads", 0))
+    return progress, warnings
 
 
 def _latest(folder: Path, config: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any] | None, list[str]]:

@@ -17,6 +17,7 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.parallel.processes import rank, share_state
+from titer.threads import reuse_threads
 from titer.trackers.tracking import Tracking
 from titer.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from titer.training.config import Config, TrainingConfig
@@ -63,6 +64,8 @@ def fit(
     settings = config.to_dict()
     progress, warnings = load_checkpoint(folder, model, stepper.optimiser, settings)
     share_state(model)
+    if progress.threads and model.device.type == "cpu":
+        reuse_threads(progress.threads)
     with Reporter(folder, training, progress, warnings, tracking) as reporter:
         for epoch in range(progress.epoch + 1, training.epochs + 1):
             # Checked before an epoch, so that a resumed run that had already stopped does not train another one.
@@ -74,7 +77,7 @@ def fit(
             last = epoch == training.epochs
             if epoch % training.validate_every == 0 or last:
                 progress = _validate(model, validation, row, epoch, progress, folder, training)
-            progress = replace(progress, epoch=epoch, log=(*progress.log, row))
+            progress = replace(progress, epoch=epoch, log=(*progress.log, row), threads=torch.get_num_threads())
             if rank() == 0 and (epoch % training.validate_every == 0 or last):
                 save_checkpoint(folder, model, stepper.optimiser, progress, settings)
             reporter.epoch(row, progress)
