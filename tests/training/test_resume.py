@@ -37,6 +37,7 @@ SETTINGS = [
     "model.entity_dim=8",
     "model.time_dim=4",
 ]
+CONFIG = Config.load(model="titer", overrides=SETTINGS)
 
 
 def weights(path: Path) -> dict[str, torch.Tensor]:
@@ -52,7 +53,7 @@ def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 def whole(world_data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """An uninterrupted training."""
     torch.set_num_threads(1)
-    return train(world_data, Config.load(model="titer", overrides=SETTINGS), tmp_path_factory.mktemp("runs") / "whole")
+    return train(world_data, CONFIG, tmp_path_factory.mktemp("runs") / "whole")
 
 
 def words(out: Path, *more: str) -> list[str]:
@@ -81,7 +82,9 @@ def test_a_killed_process_resumes_to_the_very_same_weights(whole: Run, tmp_path:
     assert [row["epoch"] for row in rows] == [1, 2, 3, 4]
 
 
-def interrupted(world_data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> Config:
+def interrupted(
+    world_data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch, after: int, config: Config = CONFIG
+) -> Config:
     """Interrupt a training after an epoch, and return its configuration."""
     from titer.training import loop as module
 
@@ -92,7 +95,6 @@ def interrupted(world_data: Dataset, path: Path, monkeypatch: pytest.MonkeyPatch
             raise KeyboardInterrupt
         return original(model, stepper, epoch, config, reporter)
 
-    config = Config.load(model="titer", overrides=SETTINGS)
     with monkeypatch.context() as patch:
         patch.setattr(module, "_train_epoch", interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -120,7 +122,8 @@ def test_a_resumed_training_computes_with_the_threads_that_it_began_with(
 ):
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.setattr(session, "use_training_threads", lambda num_entities: 2)  # two cores are idle
-    config = interrupted(world_data, tmp_path / "run", monkeypatch, after=2)
+    tiny = Config.load(model=TinyModel.name, overrides=["training.epochs=3", "training.device=cpu"])
+    config = interrupted(world_data, tmp_path / "run", monkeypatch, after=2, config=tiny)
     assert torch.get_num_threads() == 2
     monkeypatch.setattr(session, "use_training_threads", lambda num_entities: 1)  # and now one
     run = train(world_data, config, tmp_path / "run", resume=True)
@@ -140,12 +143,12 @@ def test_resuming_with_other_settings_or_data_is_rejected(
         "other", world_data.vocabulary, world_data.axis, world_data.train[1:], world_data.valid, world_data.test
     )
     with pytest.raises(TiterError, match="other data"):
-        train(data, Config.load(model="titer", overrides=SETTINGS), tmp_path / "run", resume=True)
+        train(data, CONFIG, tmp_path / "run", resume=True)
 
 
 def test_resuming_a_finished_training_changes_nothing(whole: Run, world_data: Dataset):
     before = (whole.path / "model.safetensors").read_bytes()
-    train(world_data, Config.load(model="titer", overrides=SETTINGS), whole.path, resume=True)
+    train(world_data, CONFIG, whole.path, resume=True)
     assert (whole.path / "model.safetensors").read_bytes() == before
 
 
