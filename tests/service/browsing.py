@@ -13,7 +13,9 @@ from titer.data.dataset import Dataset
 from titer.runs.train import train
 from titer.training.config import Config
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""Names of browsers; the first has no user interface of its own and takes the least time."""
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 # Every window would load hundreds of scripts for the suggestions of its address bar. These features replace those that
 # Playwright disables; the ones that affect a page are repeated.
 DISABLED = (
