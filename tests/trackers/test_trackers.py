@@ -176,7 +176,7 @@ def test_tensorboard_has_all_rows_of_the_log(world_data: Dataset, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "package", "extra"),
     [
-        ("mlflow", "mlflow.tracking", "mlflow"),
+        ("mlflow", "mlflow.entities", "mlflow"),
         ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow"),  # needs more than MLflow itself
         ("wandb", "wandb", "wandb"),
         ("tensorboard", "torch.utils.tensorboard.writer", "track"),
