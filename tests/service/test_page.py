@@ -81,6 +81,19 @@ def test_an_answer_shows_its_evidence_by_mouse_and_by_keyboard(page: Page, servi
     expect(page.locator("#changes")).to_contain_text("Without:")
 
 
+def test_selecting_an_answer_does_not_score_the_question_again(page: Page, service: Service):
+    ask(page, service)
+    scored: list[str] = []
+    asking = re.compile("/v1/(forecast|explain|what-if)")
+    page.on("request", lambda request: scored.append(request.url) if asking.search(request.url) else None)
+    for answer in page.locator("#answers button[data-key]").all()[:2]:
+        name = answer.get_attribute("data-key")
+        with page.expect_response("**/v1/picture"):
+            answer.click()
+        expect(page.locator("#explained")).to_contain_text(f"Why {name}?")
+    assert scored == []
+
+
 def test_answers_say_what_their_probability_means_and_that_they_can_be_selected(page: Page, service: Service):
     ask(page, service)
     meaning = page.locator("#meaning")
