@@ -77,6 +77,13 @@ def test_a_wrong_name_is_an_attribute_error():
     assert not hasattr(titer, "Titer")
 
 
+def members(value: type) -> dict[str, Any]:
+    """Return what a class defines, and what it inherits from classes of titer that are not public themselves."""
+    classes = [base for base in value.__mro__ if base.__module__.partition(".")[0] == "titer"]
+    private = [base for base in classes if base is not value and base.__name__ not in titer.__all__]
+    return {name: defined for base in (*reversed(private), value) for name, defined in vars(base).items()}
+
+
 def documented(name: str) -> Iterator[tuple[str, Callable]]:
     """Yield the functions that a public name brings: itself, or its constructor and its public methods."""
     value = getattr(titer, name)
@@ -85,9 +92,9 @@ def documented(name: str) -> Iterator[tuple[str, Callable]]:
         return
     if issubclass(value, Enum | Exception):
         return
-    if "__init__" in vars(value) and not is_dataclass(value):
+    if "__init__" in members(value) and not is_dataclass(value):
         yield f"{name}.__init__", value
-    for member, defined in vars(value).items():
+    for member, defined in members(value).items():
         method = getattr(defined, "__func__", defined)
         if not member.startswith("_") and inspect.isfunction(method):
             yield f"{name}.{member}", method
@@ -137,7 +144,7 @@ def annotated(name: str) -> Iterator[tuple[str, Any]]:
         yield name, value
         return
     yield f"{name} (fields)", value
-    for member, defined in vars(value).items():
+    for member, defined in members(value).items():
         # The indexes derived from a history are details of the models of titer.
         if (not member.startswith("_") or member == "__init__") and member not in DERIVED:
             function = getattr(defined, "fget", None) or getattr(defined, "func", None)

@@ -103,7 +103,7 @@ class Forecaster(EventForecaster):
         """
         check_limit("top", top, 1)
         check_limit("explain", explain, 0)
-        return answer_in_batches(self.current(), questions, top=top, explain=explain, batch_size=batch_size)
+        return answer_in_batches(self._current(), questions, top=top, explain=explain, batch_size=batch_size)
 
     def explain(
         self,
@@ -131,7 +131,7 @@ class Forecaster(EventForecaster):
             TiterError: No earlier fact supports the answer, ``limit`` is negative, or the question is invalid.
         """
         check_limit("limit", limit, 0)
-        predictor = self.current()
+        predictor = self._current()
         if without or with_:
             predictor = predictor.on(Change.of(predictor, predictor.time_of(question), without, with_).after)
         return predictor.explain(predictor.encode(question), predictor.entities.find(answer), limit)
@@ -170,11 +170,11 @@ class Forecaster(EventForecaster):
         """
         check_limit("top", top, 1)
         check_limit("explain", explain, 0)
-        predictor = self.current()
+        predictor = self._current()
         change = Change.of(predictor, predictor.time_of(question), without, with_)
         return compare(predictor, question, change, top, explain)
 
     def warm_up(self) -> None:
         """Run one dummy query, so that the first real one does not wait for indexes to be built."""
-        vocabulary = self.current().vocabulary
+        vocabulary = self._current().vocabulary
         list(self.ask_many([Question(vocabulary.entities[0], vocabulary.relations[0])]))

@@ -96,9 +96,9 @@ class LiveModel:
         Raises:
             StoreError: The database of added facts cannot be used.
         """
-        self.current()
+        self._current()
 
-    def current(self) -> Predictor:
+    def _current(self) -> Predictor:
         """Return the model with all facts that are stored now. Facts that are added later do not change it."""
         with self._lock:
             if self._live is None:

@@ -212,7 +212,7 @@ class EventForecaster(LiveModel):
             TiterError: ``limit`` is less than 1.
         """
         check_limit("limit", limit, 1)
-        predictor = self.current()
+        predictor = self._current()
         wanted = None if entity is None else predictor.entities.find(entity)
         of_relation = None if relation is None else predictor.relations.find(relation)
         return latest_facts(predictor, wanted, of_relation, limit)
@@ -237,7 +237,7 @@ class EventForecaster(LiveModel):
 
     def _with_events(self) -> "tuple[Predictor, EventModel]":
         """Return the current predictor and the event model, which is trained when first needed."""
-        predictor = self.current()
+        predictor = self._current()
         with self._event_lock:
             if self._events is None:
                 self._events = event_model_of(self.run, self.model, self.dataset)
