@@ -15,7 +15,7 @@ from sqlalchemy import update
 
 from store.samples import LAST_STEP, dataset, visit
 from titer.data.time_axis import MAX_STEPS
-from titer.errors import StoreError
+from titer.errors import MissingPackageError, StoreError
 from titer.store import database, schema
 from titer.store.facts import FactStore, NamedFact, RefusedFactsError
 
@@ -276,6 +276,12 @@ def test_invalid_addresses_are_refused_without_revealing_a_password(address: str
     with pytest.raises(StoreError, match=message) as refused:
         FactStore(address, dataset())
     assert "secret" not in str(refused.value)
+
+
+def test_without_the_driver_of_postgresql_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'titer\[postgres\]'"):
+        FactStore("postgresql://me@127.0.0.1:1/facts", dataset())
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from titer.errors import StoreError
+from titer.extras import missing
 from titer.files.atomic import file_mode
 from titer.files.folders import flush
 from titer.files.leftovers import PART
@@ -76,7 +77,7 @@ def connect(url: URL, *, read_only: bool = False) -> Engine:
         url = url.update_query_dict({name: value for name, value in TIMEOUTS.items() if name not in url.query})
         engine = create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, hide_parameters=True)
     except ModuleNotFoundError:
-        raise StoreError("PostgreSQL needs psycopg; run: pip install 'titer[postgres]'") from None
+        raise missing("PostgreSQL", "postgres") from None
 
     @event.listens_for(engine, "begin")
     def durably(connection: Connection) -> None:

@@ -57,6 +57,7 @@ class FactStore(OpenedStore):
             dataset: The dataset that the facts continue.
 
         Raises:
+            MissingPackageError: The driver of PostgreSQL is not installed.
             StoreError: The database cannot be used, is empty though it exists, or belongs to another dataset.
         """
         super().__init__(address, dataset)
