@@ -1,6 +1,5 @@
 """The Dirichlet distributions of the time-shaped reward."""
 
-import time
 
 import numpy as np
 import pytest
@@ -94,9 +93,12 @@ def test_samples_have_the_distribution_of_one_component_of_a_dirichlet_sample(a:
 
 
 @pytest.mark.real_data
-def test_all_relations_of_icews14_take_under_ten_seconds(datasets_folder):
+def test_alpha_of_icews14_has_converged_for_three_relations_of_four(datasets_folder):
     dataset = load_dataset(datasets_folder / "ICEWS14")
-    started = time.process_time()  # not affected by other processes
-    alpha = estimate_alpha(SnapshotCounts.of(dataset.train, dataset.vocabulary, 300))
+    samples = SnapshotCounts.of(dataset.train, dataset.vocabulary, 300)
+    alpha = estimate_alpha(samples)
     assert alpha.shape == (460, 300)
-    assert time.process_time() - started < 10
+    assert bool((alpha > 0).all())
+    fewer = estimate_alpha(samples, max_iterations=190)
+    changed = (alpha - fewer).abs().sum(dim=1) / alpha.sum(dim=1)
+    assert float((changed < 0.01).float().mean()) > 0.75
