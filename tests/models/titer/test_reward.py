@@ -1,6 +1,5 @@
 """The Dirichlet distributions of the time-shaped reward."""
 
-
 import numpy as np
 import pytest
 import torch
