@@ -27,10 +27,13 @@ class Size:
     """Of one hop of one walk in training, forward pass only; a model that does not walk has one hop per query. What
     several walks of a query share is divided among them.
 
-    The name is that of the key in ``benchmarks/sizes/*.json``.
+    The name is that of the key in the result files.
     """
     multiply_adds_per_question: int
-    """Of scoring every entity as the answer to one query, as in evaluation."""
+    """Of scoring every entity as the answer to one query, as in evaluation.
+
+    The name is that of the key in the result files.
+    """
 
     @classmethod
     def of(cls, model: Model, dataset: Dataset) -> "Size":
