@@ -136,7 +136,7 @@ class DelimitedFile(Source):
         try:
             reader = pacsv.open_csv(
                 str(self.path),
-                # Arrow knows the number of a malformed row only if it uses one thread.
+                # Arrow reports the number of a malformed row only if it uses one thread.
                 pacsv.ReadOptions(
                     use_threads=False,
                     block_size=BLOCK_BYTES,
