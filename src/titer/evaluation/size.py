@@ -83,6 +83,7 @@ def _of_sampled_addmm(pattern: Tensor, x: Tensor, table: Tensor, **_: Any) -> in
 
 
 # The number of entries of a sparse matrix does not follow from its shape, so this formula receives the tensors.
-_of_sampled_addmm._get_raw = True  # type: ignore[attr-defined]
+# Functions have no such attribute of their own; torch looks for it.
+_of_sampled_addmm._get_raw = True  # pyright: ignore[reportFunctionMemberAccess]
 
 _UNKNOWN_TO_TORCH = {torch.ops.aten.mv: _of_mv, torch.ops.aten.sparse_sampled_addmm: _of_sampled_addmm}
