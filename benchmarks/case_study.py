@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import titer
+from published_tables import CASES, PublishedCase, PublishedHop
 from titer.errors import TiterError
-from titer.evaluation.published import CASES, PublishedCase, PublishedHop
 from titer.files import write_json
 from titer.forecasting.forecast import Answer, Reason
 from titer.forecasting.question import Question

@@ -3,7 +3,8 @@
     python benchmarks/render.py           # write what has changed
     python benchmarks/render.py --check   # write nothing; exit with 1 if something would change
 
-Every number comes from a file in ``benchmarks``, or is a figure of the paper in ``titer.evaluation.published``.
+Every number comes from a file of results in ``benchmarks``, or is a figure of the paper in
+``titer.evaluation.published`` or ``published_tables``.
 """
 
 import argparse

@@ -78,7 +78,8 @@ def blocks(document: Path) -> Iterator[Block]:
 class Reader:
     """A person who follows a document step by step."""
 
-    folder: Path
+    parent: Path
+    """Contains the programs, and the folder in which blocks run."""
     port: str
     runs: Mapping[str, Path] = field(default_factory=dict)
     """Prepared runs by the path at which documents use them."""
@@ -88,7 +89,7 @@ class Reader:
     printed: str = ""
 
     def __post_init__(self) -> None:
-        programs = self.folder / "bin"
+        programs = self.parent / "bin"
         programs.mkdir()
         for name, words in (("python", ""), ("titer", f'-S "{warm.__file__}" call "{server()}"')):
             (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
@@ -98,8 +99,8 @@ class Reader:
         self.environment[warm.WARM_WORKERS] = "1"
         if self.quick_events:
             self.environment[warm.QUICK_EVENTS] = "1"
-        self.desk = self.folder / "desk"
-        self.desk.mkdir()
+        self.folder = self.parent / "page"
+        self.folder.mkdir()
         self.names: dict[str, Any] = {"__name__": "document"}
         self.token = ""
         self.response: Any = None
@@ -108,7 +109,7 @@ class Reader:
         """Save, run or check every block of a document, in order."""
         for block in blocks(page):
             for path in block.given:
-                shutil.copytree(self.runs[path], self.desk / path)
+                shutil.copytree(self.runs[path], self.folder / path)
             if block.reason is None:
                 self.do(block)
 
@@ -117,14 +118,14 @@ class Reader:
         first_line = re.match(r"# (\w+\.\w+)\n", block.code)
         name = block.title or (first_line[1] if first_line else None)
         if name and not name.startswith("/"):
-            (self.desk / name).write_text(block.code.replace(PORT, self.port), encoding="utf-8")
+            (self.folder / name).write_text(block.code.replace(PORT, self.port), encoding="utf-8")
         elif hasattr(self, block.kind):
             getattr(self, block.kind)(block.code)
 
     def sh(self, code: str) -> None:
         """Run commands, and keep what they print."""
         words = ["bash", "-e", "-c", code]
-        done = subprocess.run(words, cwd=self.desk, env=self.environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
         self.printed = done.stdout
 
@@ -132,7 +133,7 @@ class Reader:
         """Run Python in the session of the page, and keep what it prints."""
         printed = io.StringIO()
         with (
-            chdir(self.desk),
+            chdir(self.folder),
             redirect_stdout(printed),
             patch("titer.runs.events.EventModel", QuickEventModel),
             patch("titer.api.train_run", self.train_run),
@@ -143,7 +144,7 @@ class Reader:
     def train_run(self, dataset: Dataset, config: Config, out: str | Path, **options: Any) -> Run:
         """Train, or copy what a command of the page has trained with the same settings on the same data."""
         settings = config.for_facts(len(facts_to_learn(dataset.train, config.training.recent_steps)))
-        for run in (Run(path.parent) for path in self.desk.glob(f"runs/*/{CONFIG}")):
+        for run in (Run(path.parent) for path in self.folder.glob(f"runs/*/{CONFIG}")):
             if run.is_finished and run.config == settings and run.dataset.checksum == dataset.checksum:
                 return Run(shutil.copytree(run.path, out, dirs_exist_ok=True))
         return train(dataset, config, out, **options)
@@ -159,7 +160,7 @@ class Reader:
         token = re.search(r"--token (\S+)", code)
         self.token = token[1] if token else ""
         words = ["bash", "-c", f"exec {code.strip()} --port {self.port}"]
-        self.service = subprocess.Popen(words, cwd=self.desk, env=self.environment, stderr=subprocess.PIPE, text=True)
+        self.service = subprocess.Popen(words, cwd=self.folder, env=self.environment, stderr=subprocess.PIPE, text=True)
         assert self.service.stderr is not None
         assert any("running on" in line for line in self.service.stderr)
         assert self.request("GET", "/healthz") == {"status": "ok"}

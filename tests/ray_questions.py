@@ -18,7 +18,7 @@ def write_questions(folder: Path, run: Path, *, num_files: int, num_rows: int) -
         rows = [
             {
                 "id": file * num_rows + row,
-                "subject": chosen.choice([*dataset.vocabulary.entities, "nobody"]),
+                "subject": chosen.choice([*dataset.vocabulary.entities, "unknown"]),
                 "relation": chosen.choice(dataset.vocabulary.relations),
                 "time": chosen.choice([*times, None]),
             }

@@ -44,16 +44,16 @@ class Author(Reader):
     def text(self, block: str) -> None:
         """Do what pip does: write the entry points next to the module, and put both on Python's path."""
         assert block == "pip install --editable .\n"
-        project = tomllib.loads((self.desk / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        project = tomllib.loads((self.folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         points = project["entry-points"]["titer.models"]
-        about = self.desk / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        about = self.folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
         )
         lines = [f"{name} = {place}" for name, place in points.items()]
         (about / "entry_points.txt").write_text("\n".join(["[titer.models]", *lines, ""]))
-        path = [str(self.desk), *filter(None, [os.environ.get("PYTHONPATH")])]
+        path = [str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.environment["PYTHONPATH"] = os.pathsep.join(path)
 
 
@@ -61,7 +61,7 @@ class Author(Reader):
 def test_every_block_of_the_page_runs_and_prints_what_is_shown(tmp_path: Path):
     author = Author(tmp_path, port="0")
     author.read(PAGE)
-    assert (author.desk / "votes.html").stat().st_size > 10_000
+    assert (author.folder / "votes.html").stat().st_size > 10_000
 
 
 def overview() -> dict[str, list[str]]:

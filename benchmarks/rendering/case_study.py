@@ -1,8 +1,8 @@
 """The case study of the paper (Table 4): its five queries, its paths, and ours."""
 
+from published_tables import CASES, PublishedCase
 from rendering.files import Measurements, Row
 from rendering.markdown import NOTHING, figure, table
-from titer.evaluation.published import CASES, PublishedCase
 
 
 def case_table(measured: Measurements) -> list[str]:

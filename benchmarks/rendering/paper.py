@@ -2,21 +2,18 @@
 
 from collections.abc import Iterator
 
-from rendering.files import Measurements, Row, changed_settings
-from rendering.markdown import NOTHING, figure, metric_cells, metrics_of, percent, seeds, signed, table
-from titer.evaluation.published import (
+from published_tables import (
     ABLATIONS,
-    DATASETS,
     INDUCTIVE_GAIN,
-    METRICS,
-    MODELS,
     PUBLISHED_DATASETS,
     ROBUSTNESS,
     ROBUSTNESS_DEVIATION,
     SIZES,
     TIME_GAIN,
-    published,
 )
+from rendering.files import Measurements, Row, changed_settings
+from rendering.markdown import NOTHING, figure, metric_cells, metrics_of, percent, seeds, signed, table
+from titer.evaluation.published import DATASETS, METRICS, MODELS, published
 
 RECIPES = {"released": "-released", "paper": "-paper", "tuned": ""}
 """The recipes of TITer, and how the labels of their results end."""

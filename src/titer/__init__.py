@@ -169,6 +169,7 @@ _PUBLIC = {
 
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
 
+# Type checkers support only literal lists here. The imports above are for them.
 __all__ = [*_MODULES, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -10,7 +10,7 @@ FOLDER = str(Path(__file__).parents[2] / "benchmarks")
 
 # The folder does not stay on the path: other scripts in it have the names of packages of tests.
 sys.path.insert(0, FOLDER)
-for name in ("action_weights", "generated_facts", "recipes", "render", "tgb_files"):
+for name in ("action_weights", "generated_facts", "published_tables", "recipes", "render", "tgb_files"):
     importlib.import_module(name)
 sys.path.remove(FOLDER)
 

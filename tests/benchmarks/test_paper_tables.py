@@ -1,6 +1,7 @@
 """The tables of the paper, ours beside the published ones, and what else is shown beside them."""
 
 from benchmarks.made_results import cells, result, results
+from published_tables import CASES
 from rendering.case_study import case_table
 from rendering.conventions import published_convention_table
 from rendering.files import Measurements, Row
@@ -16,7 +17,6 @@ from rendering.paper import (
     unseen_table,
 )
 from rendering.walk import epochs_table, order_table, seeds_of_the_text, walk_table
-from titer.evaluation.published import CASES
 
 
 class TestPaper:

@@ -10,6 +10,7 @@ import pytest
 import recipes
 import render
 from benchmarks.made_results import cells, result, results
+from published_tables import CASES
 from rendering.blocks import BLOCKS, NONE, with_blocks, without_blocks
 from rendering.comparison import best, later_systems_table, second_icews14_table, tried_table
 from rendering.conventions import other_questions_table
@@ -18,7 +19,6 @@ from rendering.models import calibration_table, commands, model_table, notes
 from rendering.pictures import inductive_picture, other_questions_picture, time_picture
 from rendering.values import SOURCES, known_figures, shown_figures
 from titer.data.load import load_dataset
-from titer.evaluation.published import CASES
 from titer.runs.reproduce import find_configuration
 from titer.training.config import Config
 

@@ -215,18 +215,18 @@ def test_an_unknown_date_has_no_step():
 
 
 @pytest.mark.parametrize(
-    "axis",
+    ("unit", "origin", "stride", "message"),
     [
-        ("integer", "1786", 1),
-        ("integer", 0, 0),
-        ("day", "2018-01-01", 24),
-        ("day", "####-##-##", 1),
-        ("day", "then", 1),
+        ("integer", "1786", 1, "needs an integer as origin"),
+        ("integer", 0, 0, "a stride of at least 1"),
+        ("day", "2018-01-01", 24, "unit day has a stride of 1, not 24"),
+        ("day", "####-##-##", 1, "must be a known date, not '####-##-##'"),
+        ("day", "then", 1, "'then' is not a date"),
     ],
 )
-def test_an_impossible_axis_is_rejected(axis: tuple[str, str | int, int]):
-    with pytest.raises(DataError):
-        TimeAxis(TimeUnit(axis[0]), axis[1], axis[2])
+def test_an_impossible_axis_is_rejected(unit: str, origin: str | int, stride: int, message: str):
+    with pytest.raises(DataError, match=message):
+        TimeAxis(TimeUnit(unit), origin, stride)
 
 
 @pytest.mark.parametrize(

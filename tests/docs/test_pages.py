@@ -39,7 +39,7 @@ def readme(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 @pytest.fixture
 def reader(readme: Reader, tmp_path: Path) -> Iterator[Reader]:
-    reader = Reader(tmp_path, free_port(), {RUN: readme.desk / RUN})
+    reader = Reader(tmp_path, free_port(), {RUN: readme.folder / RUN})
     yield reader
     reader.stop()
 
@@ -54,10 +54,10 @@ class TestBlocks:
     def test_blocks_of_a_page(self, reader: Reader, page: Path):
         reader.read(page)
         if page.name == "tutorial.md":
-            assert (reader.desk / "report.html").stat().st_size > 10_000
+            assert (reader.folder / "report.html").stat().st_size > 10_000
         if page.name == "service.md":
             assert set(reader.request("GET", "/openapi.json")["paths"]) <= documented_routes()
-            assert "<svg" in (reader.desk / "evidence.svg").read_text(encoding="utf-8")
+            assert "<svg" in (reader.folder / "evidence.svg").read_text(encoding="utf-8")
         reader.stop()
         assert reader.service is None or reader.service.returncode == 0
 

@@ -20,7 +20,7 @@ Evaluate = Callable[[Model, SmallWorld], object]
 EVALUATIONS: dict[str, Evaluate] = {
     "evaluate": lambda model, world: evaluate(model, world.dataset, "valid", quiet=True),
     "evaluate_planted": evaluate_planted,
-    "faithfulness": lambda model, world: faithfulness(model, world.dataset, questions=5),
+    "faithfulness": lambda model, world: faithfulness(model, world.dataset, max_queries=5),
     "fit_temperature": lambda model, world: fit_temperature(model, world.dataset),
 }
 

@@ -63,6 +63,8 @@ def test_parameters_in_the_address_are_shown_with_type_and_meaning(openapi: dict
     cells = [[unescape(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", row)] for row in rows]
     meaning = "lift lists what is most unusual: probability over the usual rate. Default: probability."
     assert ["sort", "", "probability or lift", meaning] in cells
+    for part in ("subject", "relation", "object"):
+        assert [part, "", "string or null", f"Only facts with this {part}."] in cells
     assert ["start", "required", "string", "One of the starts of /v1/past-forecasts."] in cells
     assert ["since", "", "integer", "Only facts with greater numbers. Default: 0."] in cells
     assert not [cell for row in cells for cell in row if cell.startswith("{")]

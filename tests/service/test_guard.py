@@ -307,7 +307,7 @@ class TestRequests:
             return []
 
         monkeypatch.setattr("titer.forecasting.names.suggest", find_nothing)
-        questions = [{"subject": f"nobody{i:0>800}", "relation": "x"} for i in range(256)]
+        questions = [{"subject": f"unknown{i:0>800}", "relation": "x"} for i in range(256)]
         assert held.status(client, "/v1/forecast", {"questions": questions}) == 200
         assert held.answered
 

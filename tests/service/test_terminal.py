@@ -1,4 +1,4 @@
-"""SIGHUP of a terminal that was closed is told apart from a request to reload."""
+"""SIGHUP of a closed terminal is distinguished from a request to reload."""
 
 import os
 import pty

@@ -251,7 +251,7 @@ def test_files_that_are_not_a_store_are_refused(tmp_path: Path):
         store.add([visit(f"visitor {i}", "Ben", 6) for i in range(2000)])
     content = whole.read_bytes()
     whole.write_bytes(content[: len(content) // 2])
-    with pytest.raises(StoreError), FactStore(whole, dataset()) as store:
+    with pytest.raises(StoreError, match="disk image is malformed"), FactStore(whole, dataset()) as store:
         store.since(0)
 
 

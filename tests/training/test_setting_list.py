@@ -41,7 +41,7 @@ def test_values_outside_of_the_range_are_rejected(model: str):
         outside = "nothing" if one.range.startswith("one of") else OUTSIDE.get(one.range)
         if outside is not None:
             checked += 1
-            with pytest.raises(ConfigError):
+            with pytest.raises(ConfigError, match=one.name):
                 Config.load(model=model, overrides=[f"{one.name}={outside}"])
     assert checked > 10
 

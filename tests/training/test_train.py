@@ -216,8 +216,12 @@ def test_overwriting_removes_all_files_of_the_old_run(tiny_run: Run, world_data:
 def test_a_wrong_setting_leaves_an_existing_run_unchanged(tiny_run: Run, world_data: Dataset, tmp_path: Path):
     path = Path(shutil.copytree(tiny_run.path, tmp_path / "run"))
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    for override in ("training.seed=99999999999", "training.device=mps", "training.learning_rate=nan"):
-        with pytest.raises(TiterError):
+    for override, message in (
+        ("training.seed=99999999999", r"training\.seed must be at most"),
+        ("training.device=mps", "unsupported device 'mps'"),
+        ("training.learning_rate=nan", r"training\.learning_rate must be a number"),
+    ):
+        with pytest.raises(TiterError, match=message):
             train(world_data, Config.load(model="tiny", overrides=[override]), path, overwrite=True)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 

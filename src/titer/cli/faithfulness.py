@@ -19,8 +19,8 @@ EXAMPLES = ("titer faithfulness runs/first runs/titer --questions 200",)
 
 def faithfulness(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    split: Annotated[Split, typer.Option(help="Split from which queries are drawn.")] = Split.test,
-    questions: Annotated[int, typer.Option(min=1, help="Number of queries to draw.")] = 500,
+    split: Annotated[Split, typer.Option(help="Split from which questions are drawn.")] = Split.test,
+    questions: Annotated[int, typer.Option(min=1, help="Number of questions to draw.")] = 500,
     facts: Annotated[
         int | None,
         typer.Option(min=1, help="Number of facts of the strongest evidence to remove (default: the strongest path)."),
@@ -48,7 +48,7 @@ def faithfulness(
         run = Run(path)
         model = run.load_model(device)
         try:
-            found[path] = measure(model, run.dataset, split.value, questions=questions, facts=facts, seed=seed)
+            found[path] = measure(model, run.dataset, split.value, max_queries=questions, facts=facts, seed=seed)
         except NoEvidenceError as error:
             if len(runs) == 1:
                 raise

@@ -24,8 +24,8 @@ def retrain(
 ) -> None:
     """Train a run again with all its facts, including those that were added to it.
 
-    The new run has the settings of RUN and the number of epochs that its validation chose, knows all entities of the
-    added facts, and begins with an empty fact store.
+    The new run has the settings of RUN and the number of epochs that its validation chose, contains all entities of
+    the added facts, and begins with an empty fact store.
     """
     from titer.runs.refit import epochs_words, refit
     from titer.runs.run import Run

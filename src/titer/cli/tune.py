@@ -128,7 +128,7 @@ def _brief(value: object) -> str:
 
 
 def _head(title: str) -> str:
-    """Return the beginning of a result, which also tells it from other files."""
+    """Return the beginning of a result, by which the file is recognised."""
     return f"# Found by titer tune for {title}: validation MRR "
 
 

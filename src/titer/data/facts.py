@@ -87,6 +87,7 @@ class Facts:
             return NotImplemented
         return all(np.array_equal(a, b) for a, b in zip(self.columns, other.columns, strict=True))
 
+    # None is Python's mark of an unhashable class; the stubs declare a method.
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def mentions(self, num_entities: int) -> NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from titer.suggestions import hint
 MAX_EXPANDED = 1_000_000
 """Number of facts that intervals expand to without a warning."""
 MIN_STEPS = 10
-"""Number of time steps below which a gap says nothing."""
+"""Number of time steps up to which gaps are not checked."""
 MAX_OUTLIERS = 0.01
 """Share of facts that can be outliers."""
 NAMES_SHOWN = 3

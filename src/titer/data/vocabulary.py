@@ -86,7 +86,8 @@ class Vocabulary:
         Args:
             relation: An id, or an array or tensor of ids, without reserved ones.
         """
-        return (relation + self.num_relations) % self.num_directed_relations  # type: ignore[operator]
+        # int, arrays and tensors have no common type with these operators.
+        return (relation + self.num_relations) % self.num_directed_relations  # pyright: ignore[reportOperatorIssue]
 
     def is_inverse(self, relation: Any) -> Any:
         """Return whether a relation is an inverse.
@@ -102,7 +103,7 @@ class Vocabulary:
         Args:
             relation: An id, or an array or tensor of ids, without reserved ones.
         """
-        return relation % self.num_relations  # type: ignore[operator]
+        return relation % self.num_relations  # pyright: ignore[reportOperatorIssue] - as above
 
     @cached_property
     def entity_ids(self) -> dict[str, int]:
@@ -119,6 +120,7 @@ class Vocabulary:
             return NotImplemented
         return self.entities == other.entities and self.relations == other.relations
 
+    # None is Python's mark of an unhashable class; the stubs declare a method.
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:

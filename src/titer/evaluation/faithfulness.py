@@ -92,7 +92,7 @@ def faithfulness(
     dataset: Dataset,
     split: str = "test",
     *,
-    questions: int = 500,
+    max_queries: int = 500,
     facts: int | None = None,
     seed: int = 0,
 ) -> Faithfulness:
@@ -102,7 +102,7 @@ def faithfulness(
         model: The model to measure.
         dataset: The dataset that contains the split.
         split: ``train``, ``valid`` or ``test``.
-        questions: How many queries to draw.
+        max_queries: How many queries to draw, if the split has as many.
         facts: How many facts of the strongest evidence to remove; by default those of the strongest path.
         seed: Seed of the sample and of the random facts.
 
@@ -116,7 +116,7 @@ def faithfulness(
     with evaluating(model):
         task = EvaluationTask(dataset, split, device=model.device)
         history, queries, answers, true_answers = task.history, task.queries, task.answers, task.true_answers
-        sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:questions]).tolist()
+        sample = np.sort(np.random.default_rng(seed).permutation(len(queries))[:max_queries]).tolist()
         trials = []
         for row in track(sample, "finding evidence"):
             query = queries[row : row + 1].to(model.device)

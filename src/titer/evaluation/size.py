@@ -27,10 +27,13 @@ class Size:
     """Of one hop of one walk in training, forward pass only; a model that does not walk has one hop per query. What
     several walks of a query share is divided among them.
 
-    The name is that of the key in ``benchmarks/sizes/*.json``.
+    The name is that of the key in the result files.
     """
     multiply_adds_per_question: int
-    """Of scoring every entity as the answer to one query, as in evaluation."""
+    """Of scoring every entity as the answer to one query, as in evaluation.
+
+    The name is that of the key in the result files.
+    """
 
     @classmethod
     def of(cls, model: Model, dataset: Dataset) -> "Size":
@@ -80,6 +83,7 @@ def _of_sampled_addmm(pattern: Tensor, x: Tensor, table: Tensor, **_: Any) -> in
 
 
 # The number of entries of a sparse matrix does not follow from its shape, so this formula receives the tensors.
-_of_sampled_addmm._get_raw = True  # type: ignore[attr-defined]
+# Functions have no such attribute of their own; torch looks for it.
+_of_sampled_addmm._get_raw = True  # pyright: ignore[reportFunctionMemberAccess]
 
 _UNKNOWN_TO_TORCH = {torch.ops.aten.mv: _of_mv, torch.ops.aten.sparse_sampled_addmm: _of_sampled_addmm}

@@ -32,7 +32,7 @@ class EventConfig:
     new_relations: int = 20_000
     """New relations between entities with other facts, per forecast."""
     new_steps: int = 100
-    """Training steps at which examples of these are drawn."""
+    """Time steps of the training split at which examples of these are drawn."""
     new_examples: int = 300
     """Examples of these per step, beside those that happen."""
     calibration_steps: int = 26

@@ -228,7 +228,7 @@ class EventModel(nn.Module):
             other = inputs @ self.calibration.at(self.calibration.new, ahead)
             log_intensity = torch.where(new.paired, paired, other).clamp(max=1.0)
             at.append(_probability(log_intensity))
-            # The first occurrence differs from any only in what the network knows.
+            # The first occurrence differs from any occurrence only in the log intensity of the networks.
             hazard = log_intensity if step == first else log_intensity + (found[:, 1] - base)
             cumulative = cumulative + torch.exp(hazard)
             by.append(-torch.expm1(-cumulative))

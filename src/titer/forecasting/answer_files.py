@@ -96,15 +96,22 @@ def _parquet(path: Path, schema: pa.Schema) -> Generator[Write]:
 def _csv(path: Path, schema: pa.Schema) -> Generator[Write]:
     flat = pa.schema([pa.field(field.name, pa.string() if _is_nested(field) else field.type) for field in schema])
     with pacsv.CSVWriter(str(path), flat) as writer:
-        yield lambda batch: writer.write_batch(_flat(batch, flat))
+
+        def write(batch: pa.RecordBatch) -> None:
+            writer.write_batch(_flat(batch, flat))
+
+        yield write
 
 
 @contextmanager
 def _json_lines(path: Path, schema: pa.Schema) -> Generator[Write]:
     with path.open("w", encoding="utf-8") as file:
-        yield lambda batch: file.writelines(
-            json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n" for row in batch.to_pylist()
-        )
+
+        def write(batch: pa.RecordBatch) -> None:
+            for row in batch.to_pylist():
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+
+        yield write
 
 
 def _safe(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from titer.forecasting.what_if import WhatIf, compare
 
 
 class Forecaster(EventForecaster):
-    """A trained model with the facts it knows: answers questions in words.
+    """A trained model with all known facts: answers questions in words.
 
     The facts are those of a dataset and those added to its fact store, by this process or another. Every question is
     answered with all facts that are stored by then. A forecaster may be used from several threads.

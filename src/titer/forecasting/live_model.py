@@ -1,4 +1,4 @@
-"""A trained model with the facts it knows now: those of its dataset, and those added to its fact store."""
+"""A trained model with all facts known now: those of its dataset, and those added to its fact store."""
 
 from pathlib import Path
 from threading import Lock
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LiveModel:
-    """A trained model and the facts it knows, which may be added to by this process or another.
+    """A trained model with all known facts. This process and others may add facts.
 
     Attributes:
         model: The trained model.
@@ -55,7 +55,7 @@ class LiveModel:
                 database in the run directory.
 
         Returns:
-            A forecaster that knows all facts stored so far.
+            A forecaster with all facts stored so far.
 
         Raises:
             RunError: The directory is not a run, or is incomplete.

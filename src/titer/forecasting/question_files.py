@@ -220,7 +220,10 @@ def count_rows(path: Path) -> int:
     if isinstance(open_source(path), ArrowFile) and path.suffix.lower() == ".parquet":
         return pq.read_metadata(path).num_rows
     with pa.input_stream(str(path), compression="detect") as stream:
-        return sum(block.count(b"\n") for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
+        count = 0
+        while block := stream.read(BLOCK_BYTES):
+            count += block.count(b"\n")
+        return count
 
 
 def _open(questions: Path | pa.Table, name: str | None, options: TableOptions) -> Source:

@@ -171,9 +171,9 @@ def _surprises(
 ) -> tuple[CheckedEvent, ...]:
     """Return unlikely events that happened; events of frequent entities first, since readers know these."""
     known = dict(zip(listed.tolist(), probability.tolist(), strict=True))
-    unlikely = [key for key in happened.tolist() if known.get(key, 0.0) < UNLIKELY]
+    unlikely: list[int] = [key for key in happened.tolist() if known.get(key, 0.0) < UNLIKELY]
     subjects = predictor.history.key[:-1] >> TIME_BITS  # of directed edges, so that each entity has all its facts
-    number = torch.bincount(subjects, minlength=predictor.vocabulary.num_entities).tolist()
+    number: list[int] = torch.bincount(subjects, minlength=predictor.vocabulary.num_entities).tolist()
     ids = {key: _ids(predictor, key) for key in unlikely}
     unlikely.sort(key=lambda key: -min(number[ids[key][0]], number[ids[key][2]]))
     found = list[CheckedEvent]()

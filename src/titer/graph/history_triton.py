@@ -1,5 +1,4 @@
 """A Triton kernel for the latest edges of a batch of entities."""
-# pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803 - Triton's constants are written in capitals
 
 from typing import TYPE_CHECKING

@@ -28,7 +28,7 @@ def append_columns(history: "History", append: Append, description: str | None =
     Args:
         history: The history to index.
         append: Called with the name of a column and its next rows, for every piece and column.
-        description: What a progress bar says; None for no progress bar.
+        description: Label of the progress bar; None for no progress bar.
 
     Raises:
         DataError: The history has too many facts.

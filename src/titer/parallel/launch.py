@@ -42,7 +42,7 @@ def launch(num_workers: int, words: Sequence[str] | None = None) -> int:
                 processes.append(_start(command, number, num_workers, Path(folder)))
             failed = _wait(processes)
         except KeyboardInterrupt:
-            # The processes were interrupted too, and the first says how to continue.
+            # The processes were interrupted too, and the first prints how to continue.
             return INTERRUPTED
         finally:
             _stop(processes)

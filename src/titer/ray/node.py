@@ -96,7 +96,7 @@ def pack(run: Run, *, facts: bool = True) -> bytes:
         facts: Whether its added facts are needed.
     """
     stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive, TemporaryDirectory(prefix="titer-") as desk:
+    with tarfile.open(fileobj=stream, mode="w") as archive, TemporaryDirectory(prefix="titer-") as temporary:
         for name in (CONFIG, MODEL, SUMMARY, EVENTS):
             if (run.path / name).is_file():
                 archive.add(run.path / name, name)
@@ -105,7 +105,7 @@ def pack(run: Run, *, facts: bool = True) -> bytes:
                 archive.add(file, f"{DATASET}/{file.name}")
         if facts and run.store_path.is_file():
             # A copy of a database that is in use must be made by the database.
-            copy = Path(desk) / STORE
+            copy = Path(temporary) / STORE
             with closing(sqlite3.connect(run.store_path)) as source, closing(sqlite3.connect(copy)) as target:
                 source.backup(target)
             archive.add(copy, STORE)

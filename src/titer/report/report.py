@@ -38,7 +38,7 @@ def write_report(run: Run, out: Path, *, split: str = "test", device: str = "aut
         device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU if there is one.
         examples: How many right and how many wrong answers to show with their evidence.
     """
-    # The evaluation knows no added facts, so the examples do not use them either.
+    # The evaluation does not use added facts, so neither do the examples.
     model, dataset = run.load_model(device), run.dataset
     history = history_of(dataset).to(model.device)
     predictor = Predictor.create(model, dataset.axis, history, dataset)

@@ -13,12 +13,12 @@ MIN_QUERIES = 50
 
 
 class Horizon(NamedTuple):
-    """The top answers to questions of about the same horizon.
+    """The top answers to queries of about the same horizon.
 
     Attributes:
-        first: Fewest time steps between the last known fact and a question.
+        first: Fewest time steps between the last known fact and a query.
         last: Most time steps.
-        queries: Number of questions.
+        queries: Number of queries.
         right: Share of top answers that were right, from 0 to 1.
         probability: Their mean probability.
     """
@@ -33,7 +33,7 @@ class Horizon(NamedTuple):
 def measure_horizons(run: Run, device: str = "auto") -> list[Horizon]:
     """Measure the top answers by horizon, and store the result in the run.
 
-    The validation questions are asked with the training facts alone, so that later ones look further ahead. Horizons
+    The validation queries are asked with the training facts alone, so that later ones look further ahead. Horizons
     are grouped by powers of two: 1, 2 to 3, 4 to 7, and so on.
 
     Args:
@@ -41,7 +41,7 @@ def measure_horizons(run: Run, device: str = "auto") -> list[Horizon]:
         device: Where to compute.
 
     Returns:
-        The horizons with enough questions, nearest first; none without a validation split.
+        The horizons with enough queries, nearest first; none without a validation split.
     """
     dataset = run.dataset
     found: list[Horizon] = []
@@ -51,7 +51,7 @@ def measure_horizons(run: Run, device: str = "auto") -> list[Horizon]:
         task = EvaluationTask(dataset, "valid", frozen, model.device, max_queries=MAX_QUERIES)
         asked = evaluate_task(model, task, quiet=True)
         ahead = asked.queries.time - int(dataset.train.time.max())
-        # Splits of benchmarks may overlap in time; such questions look at the past.
+        # Splits of benchmarks may overlap in time; such queries look at the past.
         for power in range(int(ahead.max().clamp(min=0)).bit_length()):
             first, last = 2**power, 2 ** (power + 1) - 1
             rows = ((ahead >= first) & (ahead <= last)).nonzero()[:, 0]
@@ -80,6 +80,6 @@ def overconfidence(horizons: tuple[Horizon, ...], ahead: int) -> Horizon | None:
     if ahead < 2 or not reached:
         return None
     nearest = reached[-1]
-    # Twice the standard error of a share of so many questions.
+    # Twice the standard error of a share of so many queries.
     noise = 2 * (nearest.right * (1 - nearest.right) / nearest.queries) ** 0.5
     return nearest if nearest.probability - nearest.right > max(noise, 0.02) else None

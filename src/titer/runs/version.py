@@ -47,7 +47,7 @@ class RunVersion:
 
 
 def signature_of(folder: Path) -> Signature:
-    """Return what tells the files of a version from those that replace them, without reading them."""
+    """Return what distinguishes the files of a version from later ones, without reading them."""
     return tuple(file_signature(folder / name) for name in FILES)
 
 

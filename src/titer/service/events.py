@@ -14,7 +14,12 @@ from titer.service.settings import Settings
 
 MAX_EVENTS = 1000
 MAX_PAST = 500
-FilterQuery = Annotated[str | None, Query(max_length=1000, description="Only facts with this name.")]
+SubjectFilter = Annotated[str | None, Query(max_length=1000, description="Only facts with this subject.")]
+RelationFilter = Annotated[str | None, Query(max_length=1000, description="Only facts with this relation.")]
+ObjectFilter = Annotated[str | None, Query(max_length=1000, description="Only facts with this object.")]
+EntityFilter = Annotated[
+    str | None, Query(max_length=1000, description="Only facts with this entity, as subject or object.")
+]
 FromQuery = Annotated[
     str | None,
     Query(alias="from", max_length=100, description="First step. Default: the step after the last known fact."),
@@ -67,10 +72,10 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/events", summary="List the most likely events of the next time steps")
     async def events(
         current: Current,
-        subject: FilterQuery = None,
-        relation: FilterQuery = None,
-        object: FilterQuery = None,
-        entity: Annotated[str | None, Query(max_length=1000, description="Subject or object of all events.")] = None,
+        subject: SubjectFilter = None,
+        relation: RelationFilter = None,
+        object: ObjectFilter = None,
+        entity: EntityFilter = None,
         start: FromQuery = None,
         within: WithinQuery = "1",
         top: Annotated[int, Query(ge=1, description="Number of events.")] = 50,
@@ -120,8 +125,8 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
     @app.get("/v1/past-events", summary="List the latest known facts")
     async def past_events(
         current: Current,
-        entity: FilterQuery = None,
-        relation: FilterQuery = None,
+        entity: EntityFilter = None,
+        relation: RelationFilter = None,
         limit: Annotated[int, Query(ge=1, le=MAX_PAST, description="Number of facts at most.")] = 50,
     ) -> PastEventsOut:
         def work() -> PastEventsOut:

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 WORKER = "worker"
-"""The label that tells workers apart."""
+"""The label that distinguishes workers."""
 
 
 class _Pages(Collector):

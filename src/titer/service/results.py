@@ -26,4 +26,5 @@ def keep_schemas() -> None:
     of their fields again for every route that returns one.
     """
     for result in RESULTS:
+        # Pydantic reads this attribute, which its own models declare.
         result.__pydantic_core_schema__ = TypeAdapter(result).core_schema  # pyright: ignore[reportAttributeAccessIssue]

@@ -31,8 +31,9 @@ class EagerAdam(_EagerOptimiser, torch.optim.Adam):
     work. Here, large tensors are updated in as many pieces as there are multiprocessors.
     """
 
+    # Narrower than the base class: no training loop passes a closure.
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
+    def step(self, closure: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Update all parameters that have a gradient."""
         assert closure is None
         for group in self.param_groups:
@@ -42,13 +43,14 @@ class EagerAdam(_EagerOptimiser, torch.optim.Adam):
             weights, steps = lists[0], lists[-1]
             if not weights:
                 continue
-            torch._foreach_add_(steps, 1)  # type: ignore
+            # torch.optim uses these functions too. They are private, and their stubs are incomplete.
+            torch._foreach_add_(steps, 1)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
             size = piece_size(weights)
             divided = [[_pieces(each, size) for each in column] for column in lists[:4]]
             pieces = [list(chain.from_iterable(column)) for column in divided]
             repeated = [step for step, parts in zip(steps, divided[0], strict=True) for _ in parts]
             beta1, beta2 = group["betas"]
-            torch._fused_adam_(  # type: ignore
+            torch._fused_adam_(  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage, reportCallIssue]
                 *pieces, [], repeated, lr=group["lr"], beta1=beta1, beta2=beta2, weight_decay=group["weight_decay"],
                 eps=group["eps"], amsgrad=False, maximize=False,
             )  # fmt: skip

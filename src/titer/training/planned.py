@@ -128,7 +128,8 @@ class Recording:
             targets.append(target)
             sources.append(source)
         for targets, sources in by_type.values():
-            torch._foreach_copy_(targets, sources)  # type: ignore
+            # One kernel for all tensors; the function has no public name.
+            torch._foreach_copy_(targets, sources)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
 
 class RecordingStepper(PlannedStepper):

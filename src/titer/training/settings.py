@@ -52,7 +52,7 @@ def build(cls: type[Settings], table: dict[str, Any], name: str) -> Settings:
         ConfigError: If a key is unknown, or a value has the wrong type or is infinite or NaN.
     """
     hints = get_type_hints(cls)
-    known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+    known = [f.name for f in fields(cls)]  # pyright: ignore[reportArgumentType] - no public type of dataclasses exists
     values = {}
     for key, value in table.items():
         if key not in known:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import optuna
 
 HEARTBEAT_SECONDS, GRACE_SECONDS = 15, 60
-"""How often a worker says that it is alive, and after which silence its trial is tried again by another."""
+"""Seconds between the heartbeats of a worker, and without one until another worker retries its trial."""
 MAX_RETRIES = 2
 BUSY_SECONDS = 60
 """How long a worker waits while another writes to an SQLite file."""

@@ -86,7 +86,7 @@ def _guess_format(sample: list[str]) -> DateGuess | None:
     if best < MIN_SHARE:
         return None
     fitting = [fmt for fmt, share in shares.items() if share == best]
-    if len(fitting) > 1:  # rows are often sorted by date, which tells the day from the month
+    if len(fitting) > 1:  # rows are often sorted by date, which distinguishes the day from the month
         fitting.sort(key=lambda fmt: -_sortedness(sample, fmt))
     exchanged = fitting[0].translate({ord("d"): "m", ord("m"): "d"})
     other = exchanged if exchanged in fitting[1:] else None

@@ -170,7 +170,7 @@ def _read_text(path: Path) -> tuple[bytes, bytes, str]:
             head = head or block[:HEAD_BYTES]
             if len(foreign) < HEAD_BYTES:
                 foreign += _foreign(block)
-    ends = {"CR LF": head.count(b"\r\n"), "LF": head.count(b"\n"), "CR": head.count(b"\r")}
+    ends: dict[str, int] = {"CR LF": head.count(b"\r\n"), "LF": head.count(b"\n"), "CR": head.count(b"\r")}
     ends["LF"], ends["CR"] = ends["LF"] - ends["CR LF"], ends["CR"] - ends["CR LF"]
     return head, foreign, max(ends, key=lambda name: ends[name])
 

@@ -55,7 +55,8 @@ class DelimitedFile(Source):
         """Yield the records of a stream as Python parses them, then those of further lines."""
         # These records are shown to people, so bytes that are not in the encoding are replaced.
         encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
-        text = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")  # type: ignore[arg-type]
+        # The stubs require a `name`, which reading does not use.
+        text = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")  # pyright: ignore[reportArgumentType]
         yield from csv.reader(chain(text, more), delimiter=self.delimiter)
 
     def _first_records(self, count: int) -> list[list[str]]:
@@ -136,7 +137,7 @@ class DelimitedFile(Source):
         try:
             reader = pacsv.open_csv(
                 str(self.path),
-                # Arrow knows the number of a malformed row only if it uses one thread.
+                # Arrow reports the number of a malformed row only if it uses one thread.
                 pacsv.ReadOptions(
                     use_threads=False,
                     block_size=BLOCK_BYTES,

@@ -53,21 +53,21 @@ def open_inputs(
     Raises:
         DataError: If nothing is found.
     """
-    with TemporaryDirectory(prefix="titer-") as folder:
-        desk = Path(folder)
+    with TemporaryDirectory(prefix="titer-") as temporary:
+        folder = Path(temporary)
         if query is not None:
             from titer.data.readers.sql import run_query
 
-            yield [run_query(str(url), query, desk / f"{i}.feather") for i, url in enumerate(paths)]
+            yield [run_query(str(url), query, folder / f"{i}.feather") for i, url in enumerate(paths)]
             return
-        yield [found for path in paths for found in _unpack(_locate(str(path), desk, wanted), desk)]
+        yield [found for path in paths for found in _unpack(_locate(str(path), folder, wanted), folder)]
 
 
-def _locate(path: str, desk: Path, wanted: str) -> list[InputFile]:
+def _locate(path: str, folder: Path, wanted: str) -> list[InputFile]:
     if path == STANDARD_INPUT:
-        return [_read_standard_input(desk)]
+        return [_read_standard_input(folder)]
     if is_web_address(path):
-        return [_download(path, desk)]
+        return [_download(path, folder)]
     if "://" in path:
         raise DataError(f"{path} is not a file, and not an http or https address; a database is read with --query")
     if Path(path).is_dir():
@@ -88,19 +88,19 @@ def _is_readable(file: Path) -> bool:
     return file.is_file() and plain_suffix(file) in READABLE and not file.name.startswith((".", "~$"))
 
 
-def _unpack(found: list[InputFile], desk: Path) -> Iterator[InputFile]:
+def _unpack(found: list[InputFile], folder: Path) -> Iterator[InputFile]:
     """Yield the files, with those inside of archives instead of the archives."""
     for file in found:
         if file.path.suffix.lower() != ".zip" or not file.path.is_file():
             yield file
             continue
         try:
-            yield from _members(file, desk)
+            yield from _members(file, folder)
         except UNREADABLE as error:
             raise DataError(f"{file.name}: cannot be read as a .zip archive: {error}") from error
 
 
-def _members(archive: InputFile, desk: Path) -> Iterator[InputFile]:
+def _members(archive: InputFile, folder: Path) -> Iterator[InputFile]:
     with zipfile.ZipFile(archive.path) as file:
         # macOS adds hidden copies of the files.
         members = [
@@ -115,27 +115,27 @@ def _members(archive: InputFile, desk: Path) -> Iterator[InputFile]:
         for member in members:
             # A member's name is not trusted: only its ending is used.
             ending = "".join(PurePosixPath(member).suffixes[-2:])
-            target = desk / f"{len(list(desk.iterdir()))}{ending if ending.startswith('.') else ''}"
+            target = folder / f"{len(list(folder.iterdir()))}{ending if ending.startswith('.') else ''}"
             with file.open(member) as source, target.open("wb") as copy:
                 shutil.copyfileobj(source, copy)
             yield InputFile(target, f"{archive.name}/{member}")
 
 
-def _read_standard_input(desk: Path) -> InputFile:
+def _read_standard_input(folder: Path) -> InputFile:
     """Copy standard input to a file whose suffix says what it contains."""
-    copy = desk / "standard-input"
+    copy = folder / "standard-input"
     with copy.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return InputFile(_with_suffix(copy), "standard input")
 
 
-def _download(address: str, desk: Path) -> InputFile:
+def _download(address: str, folder: Path) -> InputFile:
     """Copy a file from the web; its suffix is that of the address, or says what it contains."""
     name = file_name(address)
     known = plain_suffix(Path(name)) in READABLE
     # A name from the web is not trusted: only its ending is used.
     ending = "".join(PurePosixPath(name).suffixes[-2:]) if known else ""
-    target = desk / f"download{len(list(desk.iterdir()))}{ending}"
+    target = folder / f"download{len(list(folder.iterdir()))}{ending}"
     download(address, target)
     return InputFile(target if known else _with_suffix(target), address)
 

@@ -230,7 +230,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PastFact | Reason):
         return value.to_dict()
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     return value

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -163,7 +164,7 @@ class QuestionLocation:
         pattern = f"{root.rstrip('/')}/{address[len(start) :].lstrip('/')}" if has_pattern else None
         chosen = [
             file
-            for file in sorted(files, key=lambda file: file.path)
+            for file in sorted(files, key=attrgetter("path"))
             if file.is_file
             and (fnmatch(file.path, pattern) if pattern else plain_suffix(Path(file.path)) in READABLE - {".zip"})
         ]

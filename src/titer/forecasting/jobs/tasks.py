@@ -38,6 +38,7 @@ class Task(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the name and the options as plain values."""
+        # This class has no fields of its own; every subclass is a dataclass.
         return {"name": self.name, **asdict(self)}  # pyright: ignore[reportArgumentType]
 
 

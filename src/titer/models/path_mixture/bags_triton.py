@@ -1,5 +1,4 @@
 """Triton kernels of ``sum_rows`` and its gradient. One program handles one bag."""
-# pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803 - constants of Triton kernels are in capitals
 
 import torch
@@ -62,7 +61,7 @@ def backward(gradient: Tensor, num_rows: int, index: Tensor, weight: Tensor, sta
     return out
 
 
-def _launch(kernel, source: Tensor, index: Tensor, weight: Tensor, start: Tensor, length: Tensor, out: Tensor) -> None:  # type: ignore[no-untyped-def]
+def _launch(kernel, source: Tensor, index: Tensor, weight: Tensor, start: Tensor, length: Tensor, out: Tensor) -> None:
     dim = source.shape[1]
     if len(length) and dim:
         block = triton.next_power_of_2(dim)

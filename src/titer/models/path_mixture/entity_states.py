@@ -1,4 +1,4 @@
-"""What the prior knows about entities at one time."""
+"""Features and states of entities at one time, for the prior."""
 
 from dataclasses import dataclass
 

@@ -31,7 +31,7 @@ def prior_matrix(
     Returns:
         The matrix, of shape ``(queries, columns)``, and its values at the positions, of shape ``(pairs,)``.
     """
-    return _PriorMatrix.apply(frequency, relation, query, answer, at)  # type: ignore[no-any-return]
+    return _PriorMatrix.apply(frequency, relation, query, answer, at)
 
 
 class _PriorMatrix(torch.autograd.Function):
@@ -83,7 +83,7 @@ def cross_entropy(matrix: Tensor, at: Tensor, along: Tensor, targets: Targets) -
         along: The logarithm of the weight along paths to each of these; -inf without paths. Shape ``(pairs,)``.
         targets: The true answers.
     """
-    return _CrossEntropy.apply(matrix, along, at, targets)  # type: ignore[no-any-return]
+    return _CrossEntropy.apply(matrix, along, at, targets)
 
 
 class _CrossEntropy(torch.autograd.Function):

@@ -55,7 +55,7 @@ class Names(nn.Module):
     def bags_of(self, vocabulary: Vocabulary) -> "NameBags":
         """Return the rows of all names of a vocabulary."""
         if self._parts is None or self._parts[0] is not vocabulary or self._parts[1].learned is not self.learned:
-            # Inference tensors could not be used in a later training step.
+            # Inference tensors could not be used in a later optimisation step.
             with torch.inference_mode(False):
                 rows, share, start = self._concatenated(vocabulary.entities)
                 self._parts = vocabulary, NameBags(rows, share, start, self.learned)

@@ -22,7 +22,7 @@ def pair_dots(base: Tensor, x: Tensor, row: Tensor, y: Tensor, column: Tensor) -
         Shape ``(pairs,)``.
     """
     if x.is_cuda and triton_is_installed():
-        return _PairDots.apply(base, x, row, y, column)  # type: ignore[no-any-return]
+        return _PairDots.apply(base, x, row, y, column)
     return base.index_select(0, row) + (x.index_select(0, row) * y.index_select(0, column)).sum(dim=1)
 
 

@@ -1,5 +1,4 @@
 """Triton kernels of ``pair_dots`` and its gradient. One program handles a block of pairs."""
-# pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803 - constants of Triton kernels are in capitals
 
 import torch

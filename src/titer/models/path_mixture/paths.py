@@ -99,7 +99,7 @@ class GroupedPaths:
     def total(self, slots: Tensor, num_reached: int) -> Tensor:
         """Return the total weight of the paths to each reached answer, given that of each path. (reached,)"""
         index = (self.first.kind, self.plan.neighbour, self.plan.relation, slots)
-        return _GroupedTotal.apply(self.table, self.log_first, self.log_second, *index, num_reached)  # type: ignore
+        return _GroupedTotal.apply(self.table, self.log_first, self.log_second, *index, num_reached)
 
     def listed(self, num_entities: int) -> Paths:
         """Return the paths one by one."""

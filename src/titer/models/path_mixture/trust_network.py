@@ -76,7 +76,7 @@ def trust_network(
     is_fused = of_query.is_cuda and triton_is_installed() and len(second) <= MAX_UNITS
     network = _FusedNetwork if is_fused else PlainNetwork
     terms = (of_query, of_facts, of_same, of_pair, weight, second, bias, third)
-    return network.apply(*terms, shared)  # type: ignore[no-any-return]
+    return network.apply(*terms, shared)
 
 
 class _FusedNetwork(torch.autograd.Function):

@@ -3,7 +3,6 @@
 One program handles several blocks of reached answers, one after another. Hidden layers are never written to memory: the
 gradient computes them again.
 """
-# pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803, RUF059 - constants of Triton kernels are in capitals; a kernel needs only some results of another
 
 import torch
@@ -208,7 +207,7 @@ def backward(
     return gradients
 
 
-def _launch(kernel, terms, where, seed, rate, outputs, precision: str, units: int | None = None) -> None:  # type: ignore[no-untyped-def]
+def _launch(kernel, terms, where, seed, rate, outputs, precision: str, units: int | None = None) -> None:
     """Run a kernel that handles some units of the second layer at a time, or all of them."""
     of_query, of_facts, of_same, of_pair, weight, second, bias, third = (each.contiguous() for each in terms)
     row, fact_of, same_of = where

@@ -64,8 +64,11 @@ class Flow(nn.Module):
         """Return the state after one unit of time. (nodes, dim)"""
         from torchdiffeq import odeint
 
+        def derivative(_time: Tensor, z: Tensor) -> Tensor:
+            return self._derivative(z, graph, changes)
+
         unit = torch.tensor([0.0, 1.0], device=state.device)
-        path = odeint(lambda _, z: self._derivative(z, graph, changes), state, unit, method=self.config.solver)
+        path = odeint(derivative, state, unit, method=self.config.solver)
         assert isinstance(path, Tensor)
         return path[-1]
 

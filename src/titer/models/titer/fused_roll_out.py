@@ -90,7 +90,7 @@ def fused_roll_out(policy: Policy, queries: Queries, history: History, draws: Dr
     """Return what ``roll_out.reference_roll_out`` returns for the same random numbers."""
     settings = WalkSettings.of(policy.config, policy.start, history)
     weights = WalkWeights.of(policy, history.num_steps)
-    relation, entity, time, log_probability, entropy = _RollOut.apply(settings, queries, history, draws, *weights)  # type: ignore[misc]
+    relation, entity, time, log_probability, entropy = _RollOut.apply(settings, queries, history, draws, *weights)
     return Walks(Node(relation, entity, time), log_probability.T, entropy.T)
 
 

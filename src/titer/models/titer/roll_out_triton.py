@@ -5,7 +5,6 @@ One program handles one walk, and ``grad_`` marks the gradient of a value.
 ``choose`` finds the candidate actions of a node, scores them, and samples one, without writing anything of size
 (walks, actions) to memory; ``decide.decide`` and ``walk.candidate_actions`` compute the same.
 """
-# pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803, N806 - constants of Triton kernels are in capitals
 
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,4 @@
 """Triton kernels of ``sampled_dots`` and its gradient. One program handles one walk."""
-# pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803 - constants of Triton kernels are in capitals
 
 import torch

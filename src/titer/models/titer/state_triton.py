@@ -2,7 +2,6 @@
 
 One program handles one walk. The matrix products between these kernels are those of torch.
 """
-# pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: N803 - constants of Triton kernels are in capitals
 
 from typing import TYPE_CHECKING

@@ -61,7 +61,7 @@ const lift = ({ lift: value, kind }) => (kind === "new" || value === null ? "new
 export const past = ({ times, last, rate }) =>
   (last ? `${count(times, "time")} before, most recently ${last.date}; ${rate.split(",")[0]}` : "Never before");
 
-// The strongest evidence, unless it is the same fact: how often that occurred says more.
+// The strongest evidence, unless it is the same fact: then the number of its occurrences is more informative.
 function lineOf(event, { causes, reasons }) {
   const same = (fact) => ["subject", "relation", "object"].every((part) => fact[part] === event[part]);
   const [best] = [...causes.slice(0, 1), ...reasons.slice(0, 1)].filter(({ facts }) => facts.length && !facts.every(same));

@@ -10,7 +10,7 @@ function readFacts(text) {
     const found = JSON.parse(text ?? "[]");
     return Array.isArray(found) ? found : [];
   } catch {
-    return []; // a broken link asks the plain question
+    return []; // an invalid link: the question is asked without changes of the facts
   }
 }
 

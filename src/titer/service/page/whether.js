@@ -49,7 +49,7 @@ const figure = (words, by, old) => el("div", {}, el("dt", {}, `within ${words}`)
   el("dd", {}, chance(by), ...(old === undefined ? [] : [el("span", { class: "old" }, ` was ${chance(old)}`)])));
 
 function quantileWords({ quantiles, curve }) {
-  // Of several levels on the same date, the highest says it all.
+  // Of several levels on the same date, the highest implies the others.
   const reached = quantiles.filter(({ date }, i) => date && date !== quantiles[i + 1]?.date);
   if (!reached.length) return `Probably not before the end of the forecast, ${curve.at(-1).date}.`;
   return `It has happened with a probability of ${reached.map(({ level, date }) => `${Math.round(100 * level)}% by ${date}`).join(", ")}.`;
