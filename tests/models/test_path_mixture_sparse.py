@@ -16,6 +16,9 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.load import load_dataset
 from titer.data.vocabulary import Vocabulary
+from titer.evaluation.evaluate import evaluate_task
+from titer.evaluation.task import EvaluationTask
+from titer.forecasting.scoring import score
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common import row_pieces
@@ -28,6 +31,7 @@ from titer.models.path_mixture.mixture import Mixture, ScoringPlan
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.sampled import Sample
+from titer.models.scores import DenseScores
 from titer.training.batches import shuffled_batches
 
 
@@ -102,6 +106,30 @@ def test_real_data_give_the_same_loss_gradients_and_scores(datasets_folder: Path
         in_blocks = copy.deepcopy(model).scores(queries, history)
         assert sum(1 for _ in in_blocks.blocks()) > 5
         torch.testing.assert_close(in_blocks.dense(), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["ICEWS14", "YAGO"])
+def test_real_data_give_the_same_ranks_probabilities_and_answers_in_blocks(
+    datasets_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    dataset = load_dataset(datasets_folder / name)
+    task = EvaluationTask(dataset, "test", max_queries=12)
+    model = random_model(dataset.vocabulary, dataset.train, past_edges=64).eval()
+    monkeypatch.setattr(prior, "MAX_WHOLE", 0)
+    monkeypatch.setattr(scores, "MAX_SCORES", 1000 * len(task.queries))
+    with torch.inference_mode():
+        assert sum(1 for _ in model.scores(task.queries, task.history).blocks()) > 5
+    found, answers = evaluate_task(model, task), score(model, task.queries, task.history).best(20)
+    # The same scores in one tensor: ranks would not be equal if only the last digits of scores were different.
+    in_blocks = model.scores
+    monkeypatch.setattr(model, "scores", lambda *given: DenseScores(in_blocks(*given).dense()))
+    expected, best = evaluate_task(model, task), score(model, task.queries, task.history).best(20)
+    for column in ("better", "equal", "reached"):
+        assert torch.equal(getattr(found.ranks, column), getattr(expected.ranks, column)), column
+    torch.testing.assert_close(found.confidence.probability, expected.confidence.probability)
+    assert torch.equal(found.confidence.correct, expected.confidence.correct)
+    assert torch.equal(answers, best)
 
 
 @pytest.mark.slow
