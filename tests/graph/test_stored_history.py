@@ -112,8 +112,12 @@ def test_without_a_stored_index_that_of_other_facts_is_built(folder: Path, monke
 
 def test_changes_in_memory_are_not_written_back(folder: Path):
     history = history_of(open_dataset(folder))
+    _ = history.pair_index
+    files = {path: path.read_bytes() for path in (folder / "index").rglob("*.bin")}
     history.pair_index.series.counts.zero_()
     history.key.zero_()
+    assert {path.name for path in files} >= {"key.bin", "series_counts.bin"}
+    assert {path: path.read_bytes() for path in files} == files
     assert_right(history_of(open_dataset(folder)), open_dataset(folder))
 
 
