@@ -23,8 +23,8 @@ from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common import row_pieces
 from titer.models.common.plan import lean, pad, sizes_of, tensors
+from titer.models.path_mixture import fit, prior, scores, trust_network
 from titer.models.path_mixture import model as model_module
-from titer.models.path_mixture import prior, scores, trust_network
 from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.mixture import Mixture, ScoringPlan
@@ -159,6 +159,20 @@ def test_states_that_are_kept_up_to_date_are_those_of_each_time(graph: Graph, ti
         fresh = copy.deepcopy(model)  # a copy begins without any kept state
         with torch.inference_mode():
             torch.testing.assert_close(model.score(queries, history), fresh.score(queries, history))
+
+
+def test_states_do_not_depend_on_how_many_are_computed_together(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    model = random_model(world_data.vocabulary, world_data.train).eval()
+    history = History(world_data.facts, world_data.vocabulary)
+    entities = torch.arange(world_data.vocabulary.num_entities)
+    queries = [Queries(entities, torch.zeros_like(entities), torch.full_like(entities, time)) for time in (2, 9, 90)]
+    with torch.inference_mode():
+        expected = [copy.deepcopy(model).score(each, history) for each in queries]
+        for module in (fit, prior):
+            monkeypatch.setattr(module, "ENTITIES_AT_ONCE", 3)
+        for each, wanted in zip(queries, expected, strict=True):
+            torch.testing.assert_close(model.score(each, history), wanted, rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(copy.deepcopy(model).score(each, history), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_dropout_on_a_cpu_keeps_the_mean_and_zeroes_its_share():

@@ -10,7 +10,7 @@ from titer.graph.count_features import no_features
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.entity_states import EntityStates, KeptFrequency
-from titer.models.path_mixture.fit import Fit
+from titer.models.path_mixture.fit import ENTITIES_AT_ONCE, Fit
 from titer.models.path_mixture.frequency import Frequency
 from titer.models.path_mixture.frequency_blocks import PAIRS_AT_ONCE, FrequencyBlocks
 from titer.models.path_mixture.path_plans import positions
@@ -165,12 +165,11 @@ class Prior(nn.Module):
         known = batch.pair_index.by_first[:num_known]
 
         def compute(earlier: tuple[int, EntityStates] | None) -> EntityStates:
-            activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
+            pieces = [entity_activity(batch, some) for some in known.split(ENTITIES_AT_ONCE)]
+            activity = torch.cat([*pieces, no_features(known.device)[None]])
             if self.fit is None:
                 return EntityStates(num_known, activity, *_no_tables(activity))
-            if earlier is None:
-                return EntityStates(num_known, activity, *self.fit.describe(self._plan_entities(batch, trained)))
-            return EntityStates(num_known, activity, *self.fit.update(batch, known, trained, *earlier))
+            return EntityStates(num_known, activity, *self.fit.describe_known(batch, known, trained, earlier))
 
         # One element: the time of the last result, and the result. It is valid as long as weights and history are.
         recent = self._recent(self, batch.history, list[tuple[int, EntityStates]], also=(trained,))
