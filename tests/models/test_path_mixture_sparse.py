@@ -175,6 +175,17 @@ def test_states_do_not_depend_on_how_many_are_computed_together(world_data: Data
             torch.testing.assert_close(copy.deepcopy(model).score(each, history), wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_scores_do_not_depend_on_whether_frequencies_are_kept(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    model = random_model(world_data.vocabulary, world_data.train).eval()
+    history = History(world_data.facts, world_data.vocabulary)
+    queries, _ = Queries.from_facts(world_data.test[:20], world_data.vocabulary)
+    with torch.inference_mode():
+        expected = model.score(queries, history)
+        monkeypatch.setattr(prior, "MAX_KEPT", 0)
+        monkeypatch.setattr(prior.Prior, "_frequency", None)  # it keeps them
+        torch.testing.assert_close(copy.deepcopy(model).score(queries, history), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_dropout_on_a_cpu_keeps_the_mean_and_zeroes_its_share():
     torch.manual_seed(0)
     values = torch.ones(1000, 257)  # not a multiple of eight
