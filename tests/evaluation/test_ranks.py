@@ -1,7 +1,6 @@
 """Ranks against plain loops, PyKEEN and TGB."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,11 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from block_scores import PermutedScores
 from titer.evaluation.metrics import Metrics, by_group
 from titer.evaluation.protocol import Ties, Unreachable
 from titer.evaluation.ranks import Ranks, rank_answers
 from titer.models.common import row_pieces
-from titer.models.scores import ScoreBlock, Scores
 
 SCORES = st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0])
 
@@ -60,31 +59,13 @@ def test_ranks_do_not_depend_on_the_size_of_pieces(case: tuple[list[list[float]]
     assert torch.equal(found.equal, expected.equal)
 
 
-class Permuted(Scores):
-    """Scores with entities in another order, in blocks of two."""
-
-    def __init__(self, values: torch.Tensor, order: list[int]):
-        self.num_queries, self.num_entities = values.shape
-        self.order, self.values = torch.tensor(order), values[:, order]
-
-    def blocks(self) -> Iterator[ScoreBlock]:
-        for start in range(0, self.num_entities, 2):
-            yield ScoreBlock(start, self.values[:, start : start + 2])
-
-    def position(self, entity: torch.Tensor) -> torch.Tensor:
-        return self.order.argsort()[entity]
-
-    def entity(self, position: torch.Tensor) -> torch.Tensor:
-        return self.order[position]
-
-
 @given(case=rankings(), data=st.data())
 def test_ranks_do_not_depend_on_blocks_and_the_order_of_entities(
     case: tuple[list[list[float]], list[int], list[set[int]]], data: st.DataObject
 ):
     rows, answers, true = case
     values = torch.tensor(rows)
-    scores = Permuted(values, data.draw(st.permutations(range(values.shape[1]))))
+    scores = PermutedScores(values, data.draw(st.permutations(range(values.shape[1]))))
     pairs = torch.tensor([(i, entity) for i, entities in enumerate(true) for entity in sorted(entities)])
     found = rank_answers(scores, torch.tensor(answers), (pairs[:, 0], pairs[:, 1]))
     expected = ranked(rows, answers, true)

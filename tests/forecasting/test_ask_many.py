@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from block_scores import PermutedScores
 from forecasting.conftest import make_model
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
@@ -160,15 +161,21 @@ def test_nan_scores_are_an_error(world_data: Dataset, monkeypatch: pytest.Monkey
         score(model, Queries.one(0, 0, 5), History(world_data.train, world_data.vocabulary))
 
 
-@given(st.lists(st.lists(st.sampled_from([float("-inf"), -2.5, -0.0, 0.0, 1e-30, 1.0, 7.25]), min_size=5, max_size=5)))
-def test_answers_are_sorted_by_score_then_by_id(rows: list[list[float]]):
-    scores = torch.tensor(rows).view(-1, 5)
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([float("-inf"), -2.5, -0.0, 0.0, 1e-30, 1.0, 7.25]), min_size=5, max_size=5)
+    ),
+    order=st.permutations(range(5)),
+)
+def test_answers_are_sorted_by_score_then_by_id(rows: list[list[float]], order: list[int]):
+    values = torch.tensor(rows).view(-1, 5)
     queries = Queries(*[torch.zeros(len(rows), dtype=torch.int64)] * 3)
-    none, model = scores[:, 0] > torch.inf, Recurrency(Vocabulary.numbered(5, 1), TimeAxis())
-    scored = Scored(queries, DenseScores(scores), model, scores[:, 0], none, none, scores[:, 0])
-    expected = torch.argsort(scores, dim=1, descending=True, stable=True)
-    for top in (1, 3, 5, 9):
-        assert torch.equal(scored.best(top), expected[:, :top])
-    for row, order in enumerate(expected.tolist()):
-        for place, entity in enumerate(order, start=1):
-            assert scored.rank(row, entity) == (None if rows[row][entity] == float("-inf") else place)
+    none, model = values[:, 0] > torch.inf, Recurrency(Vocabulary.numbered(5, 1), TimeAxis())
+    expected = torch.argsort(values, dim=1, descending=True, stable=True)
+    for scores in (DenseScores(values), PermutedScores(values, order)):
+        scored = Scored(queries, scores, model, values[:, 0], none, none, values[:, 0])
+        for top in (1, 3, 5, 9):
+            assert torch.equal(scored.best(top), expected[:, :top])
+        for row, entities in enumerate(expected.tolist()):
+            for place, entity in enumerate(entities, start=1):
+                assert scored.rank(row, entity) == (None if rows[row][entity] == float("-inf") else place)

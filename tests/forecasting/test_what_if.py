@@ -14,6 +14,7 @@ from titer.forecasting.fact_input import FactInput
 from titer.forecasting.forecast import Forecast
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.question import Question
+from titer.models.path_mixture import prior, scores
 
 ASKED = Question("Caldera", "hold talks with", None, "2023-07-01")
 KNOWN = "Caldera | hold talks with | Drovia | 2023-06-28"
@@ -60,6 +61,17 @@ def test_a_changed_history_equals_a_history_built_from_the_changed_facts(
     )
     assert [(answer.entity, answer.score) for answer in found.after.answers] == ranking(expected)
     assert found.before == any_forecaster.ask(question.subject, question.relation, at=question.at, top=8)
+
+
+def test_a_what_if_with_scores_in_many_blocks_has_the_same_moves(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    expected = Forecaster(make_model("path_mixture", world_data), world_data).what_if(ASKED, without=[KNOWN])
+    monkeypatch.setattr(prior, "MAX_WHOLE", 0)
+    monkeypatch.setattr(scores, "MAX_SCORES", 10)
+    found = Forecaster(make_model("path_mixture", world_data), world_data).what_if(ASKED, without=[KNOWN])
+    ranks, wanted = ([(m.entity, m.rank_before, m.rank_after) for m in each.moves] for each in (found, expected))
+    assert ranks == wanted
+    probabilities = [move.probability_after for move in expected.moves]
+    assert [move.probability_after for move in found.moves] == pytest.approx(probabilities, rel=1e-4)
 
 
 def test_facts_at_or_after_the_question_do_not_affect_a_what_if(any_forecaster: Forecaster, world_data: Dataset):

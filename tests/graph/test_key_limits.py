@@ -43,6 +43,16 @@ def test_the_filter_fits_keys_of_any_vocabulary():
         assert (row.tolist(), answer.tolist()) == ([0, 1, 3], [1, 1, 0])
 
 
+def test_keys_of_the_filter_do_not_wrap():
+    size: Any = Size(1 << 31, 1 << 30)
+    known = TrueAnswers(Facts.from_rows([(0, 0, 1, 0), (1, 0, 0, 7)]), size)
+    # In 64 bits, a single key of this query would be that of the first fact.
+    row, _ = known.of(Queries.one(1 << 30, 0, 0))
+    assert len(row) == 0
+    row, answer = known.of(Queries.one(0, 0, 0))
+    assert (row.tolist(), answer.tolist()) == ([0], [1])
+
+
 def test_a_history_refuses_vocabularies_whose_ids_do_not_fit():
     largest: Any = Size((1 << 31) - 1, (1 << 30) - 2)
     _check(FACTS, largest, 0)

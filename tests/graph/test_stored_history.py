@@ -23,7 +23,7 @@ from titer.graph import stored_history
 from titer.graph.edge_columns import COLUMNS
 from titer.graph.history import History
 from titer.graph.pair_index import PairIndex
-from titer.graph.stored_columns import checksum, open_columns, write_columns
+from titer.graph.stored_columns import PAGE, PAGES_AT_ONCE, checksum, open_columns, write_columns
 from titer.graph.stored_history import history_of
 from warm_processes import WarmProcess
 
@@ -112,13 +112,19 @@ def test_without_a_stored_index_that_of_other_facts_is_built(folder: Path, monke
 
 def test_changes_in_memory_are_not_written_back(folder: Path):
     history = history_of(open_dataset(folder))
+    _ = history.pair_index
+    files = {path: path.read_bytes() for path in (folder / "index").rglob("*.bin")}
     history.pair_index.series.counts.zero_()
     history.key.zero_()
+    assert {path.name for path in files} >= {"key.bin", "series_counts.bin"}
+    assert {path: path.read_bytes() for path in files} == files
     assert_right(history_of(open_dataset(folder)), open_dataset(folder))
 
 
 @pytest.mark.parametrize("part", ["history", "pairs"])
-@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "manifest", "version", "no manifest"])
+@pytest.mark.parametrize(
+    "damage", ["flip", "swap words", "swap pages", "truncate", "remove", "manifest", "version", "no manifest"]
+)
 def test_a_damaged_index_is_replaced(folder: Path, part: str, damage: str):
     _ = history_of(open_dataset(folder)).pair_index
     column = folder / "index" / part / ("key.bin" if part == "history" else "series_counts.bin")
@@ -126,6 +132,11 @@ def test_a_damaged_index_is_replaced(folder: Path, part: str, damage: str):
     content = bytearray(column.read_bytes())
     if damage == "flip":
         content[len(content) // 2] ^= 4
+        column.write_bytes(content)
+    elif damage.startswith("swap"):
+        size = 8 if damage == "swap words" else 4096
+        other = next(i for i in range(size, len(content), size) if content[i : i + size] != content[:size])
+        content[:size], content[other : other + size] = content[other : other + size], content[:size]
         column.write_bytes(content)
     elif damage == "truncate":
         column.write_bytes(content[:-8])
@@ -220,6 +231,33 @@ def test_a_checksum_changes_with_any_byte_and_with_the_length(content: bytes, da
         changed = column.copy()
         changed[place] ^= 1 << bit
         assert checksum(changed) != checksum(column)
+
+
+@pytest.fixture(scope="module")
+def numbers() -> np.ndarray:
+    """A column of small numbers, more than a checksum adds up at a time."""
+    return np.random.default_rng(0).integers(0, 4, 2 * PAGE * PAGES_AT_ONCE + 100, dtype=np.uint64)
+
+
+@given(data=st.data(), length=st.sampled_from([1, PAGE // 8, PAGE]))
+def test_a_checksum_changes_if_words_sectors_or_pages_are_swapped(
+    numbers: np.ndarray, data: st.DataObject, length: int
+):
+    first = data.draw(st.integers(0, len(numbers) // length - 1))
+    distance = data.draw(st.one_of(st.integers(1, PAGE), st.integers(1, len(numbers))))
+    second = (first + distance) % (len(numbers) // length)
+    one, other = (slice(i * length, (i + 1) * length) for i in (first, second))
+    swapped = numbers.copy()
+    swapped[one], swapped[other] = numbers[other], numbers[one]
+    assert (checksum(swapped) == checksum(numbers)) == np.array_equal(swapped, numbers)
+
+
+@pytest.mark.parametrize("place", [1, PAGE - 1, PAGE, PAGE + 1, PAGE * PAGES_AT_ONCE])
+def test_a_checksum_changes_if_words_are_swapped_that_only_differ_in_one_bit(place: int):
+    for bit in range(64):
+        column, swapped = np.zeros((2, PAGE * (PAGES_AT_ONCE + 1)), dtype=np.uint64)
+        column[0] = swapped[place] = 1 << bit
+        assert checksum(swapped) != checksum(column)
 
 
 def test_an_index_is_stored_without_the_package_that_knows_the_cache_folder(

@@ -16,18 +16,22 @@ from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.data.load import load_dataset
 from titer.data.vocabulary import Vocabulary
+from titer.evaluation.evaluate import evaluate_task
+from titer.evaluation.task import EvaluationTask
+from titer.forecasting.scoring import score
 from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.common import row_pieces
 from titer.models.common.plan import lean, pad, sizes_of, tensors
+from titer.models.path_mixture import fit, prior, scores, trust_network
 from titer.models.path_mixture import model as model_module
-from titer.models.path_mixture import prior, scores, trust_network
 from titer.models.path_mixture.bags import Bags, sum_rows
 from titer.models.path_mixture.dropout import Dropout
 from titer.models.path_mixture.mixture import Mixture, ScoringPlan
 from titer.models.path_mixture.model import PathMixture
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.sampled import Sample
+from titer.models.scores import DenseScores
 from titer.training.batches import shuffled_batches
 
 
@@ -104,6 +108,30 @@ def test_real_data_give_the_same_loss_gradients_and_scores(datasets_folder: Path
         torch.testing.assert_close(in_blocks.dense(), dense_scores(model, queries, history), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["ICEWS14", "YAGO"])
+def test_real_data_give_the_same_ranks_probabilities_and_answers_in_blocks(
+    datasets_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    dataset = load_dataset(datasets_folder / name)
+    task = EvaluationTask(dataset, "test", max_queries=12)
+    model = random_model(dataset.vocabulary, dataset.train, past_edges=64).eval()
+    monkeypatch.setattr(prior, "MAX_WHOLE", 0)
+    monkeypatch.setattr(scores, "MAX_SCORES", 1000 * len(task.queries))
+    with torch.inference_mode():
+        assert sum(1 for _ in model.scores(task.queries, task.history).blocks()) > 5
+    found, answers = evaluate_task(model, task), score(model, task.queries, task.history).best(20)
+    # The same scores in one tensor: ranks would not be equal if only the last digits of scores were different.
+    in_blocks = model.scores
+    monkeypatch.setattr(model, "scores", lambda *given: DenseScores(in_blocks(*given).dense()))
+    expected, best = evaluate_task(model, task), score(model, task.queries, task.history).best(20)
+    for column in ("better", "equal", "reached"):
+        assert torch.equal(getattr(found.ranks, column), getattr(expected.ranks, column)), column
+    torch.testing.assert_close(found.confidence.probability, expected.confidence.probability)
+    assert torch.equal(found.confidence.correct, expected.confidence.correct)
+    assert torch.equal(answers, best)
+
+
 @pytest.mark.slow
 @given(graph=graphs(), time=st.integers(-2, LAST_TIME))
 def test_entities_added_after_training_are_scored_as_in_the_dense_computation(graph: Graph, time: int):
@@ -131,6 +159,31 @@ def test_states_that_are_kept_up_to_date_are_those_of_each_time(graph: Graph, ti
         fresh = copy.deepcopy(model)  # a copy begins without any kept state
         with torch.inference_mode():
             torch.testing.assert_close(model.score(queries, history), fresh.score(queries, history))
+
+
+def test_states_do_not_depend_on_how_many_are_computed_together(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    model = random_model(world_data.vocabulary, world_data.train).eval()
+    history = History(world_data.facts, world_data.vocabulary)
+    entities = torch.arange(world_data.vocabulary.num_entities)
+    queries = [Queries(entities, torch.zeros_like(entities), torch.full_like(entities, time)) for time in (2, 9, 90)]
+    with torch.inference_mode():
+        expected = [copy.deepcopy(model).score(each, history) for each in queries]
+        for module in (fit, prior):
+            monkeypatch.setattr(module, "ENTITIES_AT_ONCE", 3)
+        for each, wanted in zip(queries, expected, strict=True):
+            torch.testing.assert_close(model.score(each, history), wanted, rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(copy.deepcopy(model).score(each, history), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_scores_do_not_depend_on_whether_frequencies_are_kept(world_data: Dataset, monkeypatch: pytest.MonkeyPatch):
+    model = random_model(world_data.vocabulary, world_data.train).eval()
+    history = History(world_data.facts, world_data.vocabulary)
+    queries, _ = Queries.from_facts(world_data.test[:20], world_data.vocabulary)
+    with torch.inference_mode():
+        expected = model.score(queries, history)
+        monkeypatch.setattr(prior, "MAX_KEPT", 0)
+        monkeypatch.setattr(prior.Prior, "_frequency", None)  # it keeps them
+        torch.testing.assert_close(copy.deepcopy(model).score(queries, history), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_dropout_on_a_cpu_keeps_the_mean_and_zeroes_its_share():

@@ -160,6 +160,21 @@ def test_models_with_plans_keep_them(world_data: Dataset):
     assert type(made.model).plans is not Model.plans
 
 
+@pytest.mark.parametrize(("settings", "is_sampled"), [({}, False), ({"exact_entities": 1}, True)])
+def test_with_more_entities_than_the_exact_loss_allows_the_loss_is_sampled(
+    world_data: Dataset, settings: dict[str, Any], is_sampled: bool
+):
+    settings = {"entity_dropout": 0.0, "sampled_entities": 8, **settings}
+    stepper = stepper_of(make_stepper, world_data, **settings)  # type: ignore[arg-type]
+    (rows, *_), losses = stepper.batches(), list[float]()
+    stepper.set_learning_rate(0.0)
+    for _ in range(4):
+        stepper.step(rows)
+        losses.append(stepper.averages()["loss"])
+    # Without dropout and with the same weights, only a sample of the candidates varies.
+    assert len(set(losses)) == (len(losses) if is_sampled else 1)
+
+
 @needs_gpu
 @pytest.mark.parametrize("settings", [{}, {"members": 2}, {"names": False}, {"prior": False}, {"trust": False}])
 def test_recorded_steps_train_the_same_weights_as_plain_ones(

@@ -23,6 +23,7 @@ class Scored:
     by_relation: Tensor  # (queries,) whether the relation's past answers replace the model's scores
     share_known: Tensor  # (queries,) the probability that the answer is among the relation's past answers
 
+    @torch.inference_mode()
     def best(self, top: int) -> Tensor:
         """Return the best answers, best first; ties are in the order of the vocabulary. (queries, top)"""
         last = self.scores.num_entities - 1
@@ -38,6 +39,7 @@ class Scored:
         assert kept is not None
         return last - (kept & 0xFFFFFFFF)
 
+    @torch.inference_mode()
     def rank(self, row: int, entity: int) -> int | None:
         """Return the rank of one entity as the answer to one query; None if the model does not consider it."""
         own, _ = self.one(row, entity)
@@ -50,6 +52,7 @@ class Scored:
             rank += int((values > own).sum()) + int(((values == own) & (ids < entity)).sum())
         return rank
 
+    @torch.inference_mode()
     def at(self, entities: Tensor, first_row: int = 0) -> tuple[Tensor, Tensor]:
         """Return the scores and the probabilities of some entities for each query.
 

@@ -15,6 +15,9 @@ from titer.models.path_mixture.prior_plans import EntityPlan, QueryPlan, plan_ed
 from titer.models.path_mixture.query_batch import QueryBatch
 from titer.models.path_mixture.relation_embedding import RelationEmbedding
 
+ENTITIES_AT_ONCE = 1 << 16
+"""Entities whose states are computed together outside of training, so that further memory does not grow with all."""
+
 
 class Fit(nn.Module):
     r"""The match between subject and answer, by their embeddings and states.
@@ -50,7 +53,7 @@ class Fit(nn.Module):
         """Return e, h and e + V h of all known entities, each followed by a row of zeros. (known + 1, dim) each"""
         assert plan.edges is not None
         embedding = self._embeddings(plan.entity, plan.usable, plan.names)
-        state = self._states(plan.edges, embedding)
+        state = self._states(plan.edges, self._table(embedding))
         as_answer = self.dropout(embedding + self.answer_state(state))
         embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
         return embedding, state, as_answer
@@ -65,33 +68,42 @@ class Fit(nn.Module):
         row_of = torch.zeros(batch.num_entities, dtype=torch.int64, device=known.device)
         row_of[listed] = torch.arange(len(listed), device=known.device)
         embedding = self._embeddings_of(batch, listed, trained)
-        state = self._states(plan_edges(batch, known, self.state_edges, row_of), embedding)
+        state = self._states(plan_edges(batch, known, self.state_edges, row_of), self._table(embedding))
         embedding = embedding[: len(known)]
         as_answer = self.dropout(embedding + self.answer_state(state))
         embedding, state, as_answer = (functional.pad(each, (0, 0, 0, 1)) for each in (embedding, state, as_answer))
         return embedding, state, as_answer
 
-    def update(
-        self, batch: QueryBatch, known: Tensor, trained: Tensor, time: int, earlier: EntityStates
+    def describe_known(
+        self, batch: QueryBatch, known: Tensor, trained: Tensor, earlier: tuple[int, EntityStates] | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the same as ``describe`` outside of training, given the result for an earlier time.
+        """Return the same as ``describe`` outside of training, some entities at a time.
 
-        Only entities with facts since then are computed again: the embeddings of the others, and of their neighbours,
-        do not change after their first fact.
+        With the result for an earlier time, only entities with facts since then are computed: the embeddings of the
+        others, and of their neighbours, do not change after their first fact.
         """
-        since, until = (torch.full_like(known, at) for at in (time, batch.time))
-        counts = (batch.history.count_before(known, at) for at in (since, until))
-        changed = torch.ne(*counts).nonzero()[:, 0]
-        num_new = len(known) - earlier.num_known
-        new = self._embeddings_of(batch, known[earlier.num_known :], trained)
-        embedding = torch.cat([earlier.embedding[:-1], new])
-        bags = plan_edges(batch, known.index_select(0, changed), self.state_edges, batch.pair_index.rank)
-        state = self._states(bags, embedding)
-        as_answer = embedding.index_select(0, changed) + self.answer_state(state)
-        larger = [functional.pad(each, (0, 0, 0, num_new)) for each in (earlier.state, earlier.as_answer)]
-        for values, rows in zip(larger, (state, as_answer), strict=True):
-            values.index_copy_(0, changed, rows)
-        return functional.pad(embedding, (0, 0, 0, 1)), larger[0], larger[1]
+        relations, num_known = self.relation.weight, len(known)
+        table = relations.new_zeros(len(relations) + num_known + 1, relations.shape[1])
+        table[: len(relations)] = relations
+        embedding = table[len(relations) :]
+        state, as_answer = torch.zeros_like(embedding), torch.zeros_like(embedding)
+        num_earlier, changed = 0, torch.arange(num_known, device=known.device)
+        if earlier is not None:
+            time, states = earlier
+            num_earlier = states.num_known
+            for values, old in ((embedding, states.embedding), (state, states.state), (as_answer, states.as_answer)):
+                values[:num_earlier] = old[:-1]
+            since, until = (torch.full_like(known, at) for at in (time, batch.time))
+            changed = torch.ne(*(batch.history.count_before(known, at) for at in (since, until))).nonzero()[:, 0]
+        for first in range(num_earlier, num_known, ENTITIES_AT_ONCE):
+            some = known[first : first + ENTITIES_AT_ONCE]
+            embedding[first : first + len(some)] = self._embeddings_of(batch, some, trained)
+        for rows in changed.split(ENTITIES_AT_ONCE):
+            edges = plan_edges(batch, known.index_select(0, rows), self.state_edges, batch.pair_index.rank)
+            found = self._states(edges, table)
+            state.index_copy_(0, rows, found)
+            as_answer.index_copy_(0, rows, embedding.index_select(0, rows) + self.answer_state(found))
+        return embedding, state, as_answer
 
     def forward(self, plan: QueryPlan, entities: EntityStates) -> Tensor:
         """Return the vector of every query, whose product with that of an answer is their fit. (queries, dim)"""
@@ -119,6 +131,10 @@ class Fit(nn.Module):
         own = self.entity.weight.index_select(0, entity) * usable[:, None]
         return own if self.names is None or names is None else own + self.names(names)
 
-    def _states(self, edges: Bags, embedding: Tensor) -> Tensor:
+    def _table(self, embedding: Tensor) -> Tensor:
+        """Return what edges refer to: the embeddings of all relations, followed by those of entities."""
+        return torch.cat([self.relation.weight, embedding])
+
+    def _states(self, edges: Bags, table: Tensor) -> Tensor:
         """Return the states of some entities, from the means of their latest edges. (entities, dim)"""
-        return torch.tanh(self.state(sum_rows(torch.cat([self.relation.weight, embedding]), edges)))
+        return torch.tanh(self.state(sum_rows(table, edges)))

@@ -10,7 +10,7 @@ from titer.graph.count_features import no_features
 from titer.models.common.weight_cache import WeightKeyedCache
 from titer.models.path_mixture.config import PathMixtureConfig
 from titer.models.path_mixture.entity_states import EntityStates, KeptFrequency
-from titer.models.path_mixture.fit import Fit
+from titer.models.path_mixture.fit import ENTITIES_AT_ONCE, Fit
 from titer.models.path_mixture.frequency import Frequency
 from titer.models.path_mixture.frequency_blocks import PAIRS_AT_ONCE, FrequencyBlocks
 from titer.models.path_mixture.path_plans import positions
@@ -26,6 +26,8 @@ from titer.models.path_mixture.query_batch import QueryBatch
 
 MAX_WHOLE = 1 << 16
 """Number of known entities up to which the priors of all of them are held in one matrix outside of training."""
+MAX_KEPT = 1 << 26
+"""Number of frequency terms, of all relations and known entities, up to which those of a time step are kept."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,12 @@ class Prior(nn.Module):
     def of_batch(self, batch: QueryBatch, plan: QueryPlan, trained: Tensor) -> PriorParts:
         """Return the same outside of training, where states are kept from one time step to the next."""
         entities = self._kept(batch, trained)
-        if entities.num_known < MAX_WHOLE:
-            return self._parts(plan, entities, self._frequency(batch, entities), plan.relation)
-        return self._parts(plan, entities, FrequencyBlocks(self.frequency, batch, entities), plan.place)
+        if entities.num_known >= MAX_WHOLE:
+            return self._parts(plan, entities, FrequencyBlocks(self.frequency, batch, entities), plan.place)
+        if entities.frequency is None:
+            frequency = self.frequency(FrequencyPlan.of(batch, batch.relations.values), entities.activity)
+            return self._parts(plan, entities, frequency, plan.place)
+        return self._parts(plan, entities, self._frequency(batch, entities.frequency, entities), plan.relation)
 
     def of_some(self, batch: QueryBatch, trained: Tensor, known: Tensor) -> PriorParts:
         """Return the parts of π for some of the known entities, without the frequency."""
@@ -165,20 +170,19 @@ class Prior(nn.Module):
         known = batch.pair_index.by_first[:num_known]
 
         def compute(earlier: tuple[int, EntityStates] | None) -> EntityStates:
-            activity = torch.cat([entity_activity(batch, known), no_features(known.device)[None]])
+            pieces = [entity_activity(batch, some) for some in known.split(ENTITIES_AT_ONCE)]
+            activity = torch.cat([*pieces, no_features(known.device)[None]])
             if self.fit is None:
                 return EntityStates(num_known, activity, *_no_tables(activity))
-            if earlier is None:
-                return EntityStates(num_known, activity, *self.fit.describe(self._plan_entities(batch, trained)))
-            return EntityStates(num_known, activity, *self.fit.update(batch, known, trained, *earlier))
+            return EntityStates(num_known, activity, *self.fit.describe_known(batch, known, trained, earlier))
 
         # One element: the time of the last result, and the result. It is valid as long as weights and history are.
         recent = self._recent(self, batch.history, list[tuple[int, EntityStates]], also=(trained,))
         last = recent[0] if recent else None
         if last is None or last[0] != batch.time:
             states = compute(last if last is not None and last[0] < batch.time else None)
-            if num_known < MAX_WHOLE:
-                size, device = self.frequency.never.num_embeddings, states.activity.device
+            size, device = self.frequency.never.num_embeddings, states.activity.device
+            if num_known < MAX_WHOLE and size * (num_known + 1) <= MAX_KEPT:
                 # Inference tensors could not be filled outside of inference mode.
                 with torch.inference_mode(False):
                     values = torch.empty(size, num_known + 1, device=device)
@@ -188,10 +192,9 @@ class Prior(nn.Module):
             recent[:] = [last]
         return last[1]
 
-    def _frequency(self, batch: QueryBatch, entities: EntityStates) -> Tensor:
+    def _frequency(self, batch: QueryBatch, kept: KeptFrequency, entities: EntityStates) -> Tensor:
         """Return the frequency term of all relations, computed for those of the batch; it is kept for a time step."""
-        relation, kept = batch.relations.values, entities.frequency
-        assert kept is not None
+        relation = batch.relations.values
         missing = relation[~kept.known.index_select(0, relation)]
         if len(missing):
             found = self.frequency(FrequencyPlan.of(batch, missing), entities.activity)
