@@ -204,14 +204,14 @@ def test_a_removed_fact_moves_the_answers_and_can_be_restored_and_linked(
 def test_a_misspelt_name_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldorai&relation=hold+talks+with")
     expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
-    page.get_by_role("button", name="Aldoria", exact=True).click()
+    page.get_by_role("button", name="Use “Aldoria”").click()
     expect(page.locator("#answers li")).to_have_count(10)
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
 def test_a_misspelt_name_with_quotes_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(f"{service.url}/?subject=Aldori'a&relation=hold+talks+with")
-    page.get_by_role("button", name="Aldoria", exact=True).click()
+    page.get_by_role("button", name="Use “Aldoria”").click()
     expect(page.locator("#answers li")).to_have_count(10)
 
 

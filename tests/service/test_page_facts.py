@@ -53,7 +53,7 @@ def test_an_unknown_name_is_added_only_after_a_question(writer: Page, writable: 
     writer.goto(f"{writable.url}/facts")
     fill(writer, "Aldori", "hold talks with", "Drovia", "2023-07-04")
     expect(writer.locator("#add-said")).to_contain_text("“Aldori” is not known yet.")
-    writer.get_by_role("button", name="Aldoria", exact=True).click()
+    writer.get_by_role("button", name="Use “Aldoria”").click()
     expect(writer.locator("#add-subject")).to_have_value("Aldoria")
     fill(writer, "Aldoria", "hold talks with", "Newland", "2023-07-04")
     with writable.client(TOKEN) as client:

@@ -93,7 +93,7 @@ def test_loading_empty_and_error_states_are_shown(page: Page, service: Service):
     page.goto(f"{service.url}/?entity=Aldorai")
     expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
     expect(page.get_by_role("heading", level=2)).to_have_count(0)
-    page.get_by_role("button", name="Aldoria", exact=True).click()
+    page.get_by_role("button", name="Use “Aldoria”").click()
     expect(page.locator("#likely .fact-line").first).to_contain_text("Aldoria")
     expect(page.get_by_role("alert")).to_be_hidden()
 

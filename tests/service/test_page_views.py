@@ -87,7 +87,7 @@ def test_a_relation_has_its_past_its_pairs_and_its_likely_events(page: Page, ser
 def test_a_misspelt_entity_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(service.url + VIEWS["error"])
     expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
-    page.get_by_role("button", name="Aldoria", exact=True).click()
+    page.get_by_role("button", name="Use “Aldoria”").click()
     expect(page.get_by_role("heading", name="Usual partners")).to_be_visible()
     expect(page.get_by_role("alert")).to_be_hidden()
 

@@ -1,7 +1,10 @@
 """What-if on the page: facts left out and supposed, for who, whether and when."""
 
+import json
 import re
+from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from service.browsing import browser_tests
@@ -30,6 +33,7 @@ def test_several_facts_are_supposed_and_left_out_and_each_is_undone(page: Page, 
     expect(page.locator("#answers li")).to_have_count(10)
     before = page.locator("#answers").inner_text()
     suppose(page, "Aldoria", "hold talks with", "Newland", "2023-06-30")
+    page.get_by_role("button", name="Suppose a new entity").click()
     changes = page.locator("#changes li")
     expect(changes).to_have_text([re.compile("^With: Aldoria hold talks with Newland, 2023-06-30")])
     expect(page.locator("#answers")).to_contain_text("Newland")
@@ -112,15 +116,39 @@ def test_the_earlier_answer_is_dimmed_until_the_new_one_arrives(page: Page, serv
     expect(page.locator("#changes li")).to_have_count(1)
 
 
-def test_a_misspelt_name_in_a_supposed_fact_is_fixed_by_a_suggestion_or_undone(page: Page, service: Service):
-    page.goto(f"{service.url}/question?{TALKS}")
-    expect(page.locator("#answers li")).to_have_count(10)
+@pytest.mark.parametrize("object", ["", "&object=Drovia"], ids=["who", "when"])
+def test_a_misspelt_supposed_fact_keeps_the_result_and_is_fixed_in_the_form(page: Page, service: Service, object: str):
+    page.goto(f"{service.url}/question?{TALKS}{object}")
+    result = page.locator("#whether" if object else "#result")
+    expect(result).to_be_visible()
+    expect(page.locator("main[aria-busy]")).to_have_count(0)
+    before, address = result.inner_text(), page.url
+    form = page.get_by_role("form", name="Suppose a fact")
+    alert = page.locator("#supposing [role=alert]")
     suppose(page, "Drovia", "acuse", "Aldoria", "2023-06-29")
-    expect(page.get_by_role("alert")).to_contain_text("unknown relation 'acuse'")
-    page.get_by_role("button", name="accuse", exact=True).click()
-    expect(page.locator("#changes li")).to_contain_text("Drovia accuse Aldoria")
+    expect(alert).to_contain_text("unknown relation 'acuse'")
+    assert (result.inner_text(), page.url) == (before, address)
+    page.get_by_role("button", name="Use “accuse”").click()
+    expect(form.get_by_label("Relation")).to_have_value("accuse")
+    expect(alert).to_have_count(0)
     suppose(page, "Drovia", "accuse", "Fenland", "2023-08-29")
-    expect(page.get_by_role("alert")).to_contain_text("only facts before the question's time")
+    expect(alert).to_contain_text("only facts before the question's time")
+    assert (result.inner_text(), page.url) == (before, address)
+    suppose(page, "Drovia", "accuse", "Fenlnd", "2023-06-29")
+    expect(page.locator("#suppose-said")).to_contain_text("“Fenlnd” is not known yet.")
+    page.get_by_role("button", name="Use “Fenland”").click()
+    form.get_by_role("button", name="Suppose").click()
+    expect(page.locator("#changes li")).to_contain_text("Drovia accuse Fenland")
+    expect(page.locator("#suppose-said")).to_be_empty()
+
+
+def test_a_link_with_a_misspelt_supposed_fact_is_fixed_by_a_suggestion_or_undone(page: Page, service: Service):
+    fact = {"subject": "Drovia", "relation": "acuse", "object": "Aldoria", "time": "2023-06-29"}
+    page.goto(f"{service.url}/question?{TALKS}&with={quote(json.dumps([fact]))}")
+    expect(page.get_by_role("alert")).to_contain_text("unknown relation 'acuse'")
+    page.get_by_role("button", name="Use “accuse”").click()
+    expect(page.locator("#changes li")).to_contain_text("Drovia accuse Aldoria")
+    page.go_back()
     page.get_by_role("button", name="Undo all changes").click()
     expect(page.get_by_role("alert")).to_be_hidden()
     expect(page.locator("#answers li")).to_have_count(10)

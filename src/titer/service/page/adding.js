@@ -5,6 +5,7 @@ import { complete } from "./combobox.js";
 import { $, capital, count, el } from "./elements.js";
 import { eventList } from "./events.js";
 import { factLine, factsByDate } from "./facts.js";
+import { askAboutNew, button, refusal, say, unknownEntities, useButton } from "./forms.js";
 import { address } from "./navigation.js";
 import { overview, refresh, usualWindow } from "./overview.js";
 import { forget } from "./whether.js";
@@ -34,25 +35,14 @@ async function showLately(isCurrent) {
   if (isCurrent()) $("add-result").replaceChildren(el("section", {}, el("h2", {}, "Latest known facts"), factsByDate(facts)));
 }
 
-// Names that are not known become new entities, which a slip must not do unnoticed.
-async function unknownNames(fact) {
-  const found = await Promise.all(["subject", "object"].map(async (part) => {
-    const { names } = await call(address("/v1/names", { kind: "entity", q: fact[part], limit: "50" }));
-    return names.some(({ name }) => name === fact[part]) ? null : { part, name: fact[part], names: names.slice(0, 5) };
-  }));
-  return found.filter(Boolean);
-}
-
-function say(...parts) {
-  $("add-said").replaceChildren(...parts);
-  $("status").textContent = $("add-said").textContent;
-}
-
 async function submit(fact, { backfill = false, sure = false } = {}) {
   $("add-button").disabled = true;
   try {
-    const unknown = sure ? [] : await unknownNames(fact);
-    if (unknown.length) return askAboutNew(fact, unknown, backfill);
+    // A name that is not known becomes a new entity, which a slip must not do unnoticed.
+    const unknown = sure ? [] : await unknownEntities(fact);
+    if (unknown.length) {
+      return askAboutNew("add", unknown, ["Add as a new entity", "Add as new entities"], () => submit(fact, { backfill, sure: true }));
+    }
     const added = await call("/v1/facts", { facts: [fact], backfill });
     await showAdded(fact, added);
   } catch (error) {
@@ -62,20 +52,10 @@ async function submit(fact, { backfill = false, sure = false } = {}) {
   }
 }
 
-const button = (words, click) => el("button", { type: "button", click }, words);
-
-function askAboutNew(fact, unknown, backfill) {
-  say(el("div", { class: "question-box" }, ...unknown.flatMap(({ part, name, names }) => [
-    el("p", {}, `“${name}” is not known yet.`),
-    ...names.map((one) => button(one.name, () => { $(`add-${part}`).value = one.name; say(); $("add-button").focus(); })),
-  ]), el("p", {}, button(unknown.length > 1 ? "Add as new entities" : "Add as a new entity", () => submit(fact, { backfill, sure: true })))));
-  $("add-said").querySelector("button").focus();
-}
-
 function showRefusal(fact, error, sure) {
   const early = /--backfill|before the last known/.test([error.message, ...(error.details ?? [])].join(" "));
-  say(el("div", { class: "question-box bad-box", role: "alert" }, el("p", {}, error.message), ...(error.details ?? []).map((line) => el("p", {}, line)),
-    ...(error.suggestions ?? []).map((name) => button(name, () => { $("add-relation").value = name; say(); $("add-button").focus(); })),
+  const use = (name) => { $("add-relation").value = name; say("add-said"); $("add-button").focus(); };
+  say("add-said", refusal([error.message, ...(error.details ?? [])], ...(error.suggestions ?? []).map((name) => useButton(name, use)),
     ...(early ? [button("Add it to the past", () => submit(fact, { backfill: true, sure }))] : [])));
 }
 
@@ -83,7 +63,7 @@ function showRefusal(fact, error, sure) {
 async function showAdded(fact, { added, known, new_entities: fresh }) {
   refresh();
   forget();
-  say(el("p", { class: "good" }, added ? "Added: " : "Known already: ", factLine(fact), `, ${fact.time}.`,
+  say("add-said", el("p", { class: "good" }, added ? "Added: " : "Known already: ", factLine(fact), `, ${fact.time}.`,
     ...(fresh.length ? [` ${count(fresh.length, "entity").replace("entitys", "entities")} without a fact in training: ${fresh.join(", ")}.`] : []),
     ...(known && !added ? [" Nothing was changed."] : [])));
   $("add-object").value = "";

@@ -13,24 +13,35 @@ import { forget, showWhether } from "./whether.js";
 
 const TOP = 10, EVIDENCE = 8;
 let shown = null; // the question on the page and its answers, evidence included
+let next = null; // the same of a question that is about to be shown
 
 export const title = () => "Ask a question";
 
-const go = (next) => navigate(stateAddress(next));
+const go = (state) => navigate(stateAddress(state));
 
 export function clear() {
-  shown = null;
+  shown = next = null;
   hideChanges();
   for (const id of ["result", "evidence", "whether"]) $(id).hidden = true;
 }
 
 // Answers with their evidence. A question that is shown already is not asked again.
 async function answersTo(state) {
-  if (shown && sameQuestion(shown.state, state)) return shown.found;
+  const same = [shown, next].find((one) => one && sameQuestion(one.state, state));
+  if (same) return same.found;
   const request = { ...question(state), top: TOP, explain: EVIDENCE };
   return isChanged(state)
     ? call("/v1/what-if", { ...request, without: state.without, with: state.with })
     : { after: await call("/v1/forecast", request), moves: [] };
+}
+
+// Asks a question without showing it, so that one without an answer does not replace what is shown.
+async function check(state) {
+  if (!state.subject || !state.object) next = { state, found: await answersTo(state) };
+  else {
+    const { at, ...asked } = question(state);
+    await call("/v1/when", { ...asked, ...(at && { from: at }), without: state.without, with: state.with });
+  }
 }
 
 export async function show(isCurrent) {
@@ -50,12 +61,13 @@ export async function show(isCurrent) {
     const found = await answersTo(state);
     if (!isCurrent()) return;
     shown = { state, found };
+    next = null;
     showAnswers(found, state, go);
     await explain(found.after, state, isCurrent);
   }
   if (!isCurrent()) return;
   showChanges(state, go);
-  showSupposing(state, go);
+  showSupposing(state, go, check);
   refocus(held);
   if (shown && state.answer && selected !== undefined && selected !== state.answer) reveal($("explained"));
 }
@@ -103,7 +115,7 @@ complete("object", "entity");
 complete("relation", "relation");
 $("question").addEventListener("submit", (event) => {
   event.preventDefault();
-  shown = null; // asking the same question again may give other answers, since facts are added
+  shown = next = null; // asking the same question again may give other answers, since facts are added
   forget();
   go(Object.fromEntries(FIELDS.map((key) => [key, $(key).value.trim()])));
 });
