@@ -88,7 +88,8 @@ def test_loading_empty_and_error_states_are_shown(page: Page, service: Service):
     expect(page.locator("#likely")).to_have_text("Forecasting…")
     expect(page.locator("#lately .fact-line")).to_have_count(25)  # known facts do not wait for the forecast
     held[0].fulfill(json={"window": "tomorrow", "expected": 0.0, "start": "", "steps": 1, "events": []})
-    expect(page.locator("#likely")).to_contain_text("No event is likely enough")
+    expect(page.locator("#likely")).to_have_text("No event is likely enough to be listed. Choose a longer window.")
+    expect(page.locator("#window")).to_have_text("Tomorrow: fewer than 0.1 events expected.")
     page.unroute("**/v1/events?**")
     page.goto(f"{service.url}/?entity=Aldorai")
     expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
@@ -96,6 +97,29 @@ def test_loading_empty_and_error_states_are_shown(page: Page, service: Service):
     page.get_by_role("button", name="Use “Aldoria”").click()
     expect(page.locator("#likely .fact-line").first).to_contain_text("Aldoria")
     expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_events_that_hardly_happen_are_not_listed(page: Page, service: Service):
+    likely = 3
+
+    def answer(route: Route) -> None:
+        found = route.fetch().json()
+        for event in found["events"][likely:]:
+            event["probability"] = 0.0049
+        route.fulfill(json=found)
+
+    page.route("**/v1/events?**", answer)
+    page.goto(service.url)
+    expect(page.locator("#likely .events > li")).to_have_count(3)
+    likely = 0
+    page.goto(f"{service.url}/?relation=brief")
+    expect(page.locator("#likely")).to_have_text(
+        "No event is likely enough to be listed. Choose a longer window, or fewer filters."
+    )
+    expect(page.locator("#likely-note")).to_be_hidden()
+    for view in ("/relation?name=brief", "/entity?name=Drovia"):  # which have neither windows to choose nor filters
+        page.goto(service.url + view)
+        expect(page.locator("#profile .empty").first).to_have_text("No event is likely enough to be listed.")
 
 
 def test_a_slow_forecast_can_be_tried_again(page: Page, service: Service):

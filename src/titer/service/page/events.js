@@ -8,14 +8,17 @@ import { address } from "./navigation.js";
 import { eventReasons } from "./reasons.js";
 
 const EVIDENCE = 3;
+const MIN_LISTED = 0.005; // what is less likely would be a long list of events that do not happen
 
 let rows = 0; // every row has a number, for the id of its evidence
 
+// The forecast with the events that are worth listing.
+export const listed = (forecast) => ({ ...forecast, events: forecast.events.filter(({ probability }) => probability >= MIN_LISTED) });
+
 // The evidence of the rows is asked for one by one while `isCurrent()`, so that other questions need not wait long.
-export function eventList(forecast, isCurrent) {
-  if (!forecast.events.length) {
-    return el("p", { class: "empty" }, "No event is likely enough to be listed. Choose a longer window, or fewer filters.");
-  }
+export function eventList(found, isCurrent, advice = "") {
+  const forecast = listed(found);
+  if (!forecast.events.length) return el("p", { class: "empty" }, `No event is likely enough to be listed.${advice && ` ${advice}`}`);
   const made = forecast.events.map((event) => row(event, forecast));
   explainAll(made, isCurrent);
   return el("div", {}, el("ol", { class: "events" }, ...made.map((one) => one.node)),

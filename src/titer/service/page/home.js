@@ -2,8 +2,8 @@
 
 import { call } from "./api.js";
 import { complete } from "./combobox.js";
-import { $, capital, el } from "./elements.js";
-import { eventList } from "./events.js";
+import { $, capital, count, el } from "./elements.js";
+import { eventList, listed } from "./events.js";
 import { factsByDate } from "./facts.js";
 import { address, navigate, parameter } from "./navigation.js";
 import { overview, usualWindow } from "./overview.js";
@@ -45,14 +45,26 @@ export async function show(isCurrent) {
   call(address("/v1/past-events", { entity, relation, limit: String(LATELY) })).then(
     ({ facts }) => isCurrent() && $("lately").replaceChildren(factsByDate(facts)),
     (error) => isCurrent() && $("lately").replaceChildren(el("p", { class: "bad" }, error.message)));
-  const forecast = await call(address("/v1/events", { entity, relation, kind, within: steps, sort, top: String(TOP) }));
+  const forecast = listed(await call(address("/v1/events", { entity, relation, kind, within: steps, sort, top: String(TOP) })));
   if (!isCurrent()) return;
   $("likely-title").textContent = sort === "lift" ? "Most unusual events" : TITLES[kind] ?? "Most likely events";
-  const expected = forecast.expected < 10 ? forecast.expected.toFixed(1) : Math.round(forecast.expected).toLocaleString("en");
-  $("window").textContent = `${capital(forecast.window)}: about ${expected} different events expected.`;
-  $("likely").replaceChildren(eventList(forecast, isCurrent));
-  $("status").textContent = `${forecast.events.length} events for ${forecast.window}.`;
+  $("window").textContent = `${capital(forecast.window)}: ${expectedWords(forecast)} expected.`;
+  $("likely-note").hidden = !forecast.events.length;
+  $("likely").replaceChildren(eventList(forecast, isCurrent, advice({ entity, relation, kind }, forecast, windows)));
+  $("status").textContent = `${count(forecast.events.length, "event")} for ${forecast.window}.`;
   showRecord(isCurrent);
+}
+
+function expectedWords({ expected }) {
+  if (expected < 0.05) return "fewer than 0.1 events";
+  return `about ${expected < 10 ? expected.toFixed(1) : Math.round(expected).toLocaleString("en")} different events`;
+}
+
+// What leads to more events; empty if nothing does.
+function advice(filters, { steps }, windows) {
+  const found = [...(windows.some((one) => one.steps > steps) ? ["a longer window"] : []),
+    ...(Object.values(filters).some(Boolean) ? ["fewer filters"] : [])];
+  return found.length ? `Choose ${found.join(", or ")}.` : "";
 }
 
 // The forecast is shown already, so a failure here is not worth an alert.
