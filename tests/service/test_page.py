@@ -43,7 +43,7 @@ def test_a_question_is_completed_and_answered_with_bars(page: Page, service: Ser
     page.goto(f"{service.url}/question")
     expect(page.locator("#about")).to_contain_text("small-world")
     field(page, "Subject").press_sequentially("aldo")
-    expect(page.get_by_role("option").first).to_have_text(re.compile(r"^Aldoria\d+$"))
+    expect(page.get_by_role("option").first).to_have_text(re.compile(r"^Aldoria\d+ facts$"))
     ask(page, service)
     expect(page.locator("#asked")).to_have_text("Aldoria — hold talks with — ?, 2023-07-01")
     first = page.locator("#answers li").first

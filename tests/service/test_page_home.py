@@ -50,6 +50,7 @@ def test_filters_are_in_the_address_and_the_back_button_removes_them(page: Page,
     page.get_by_label("Does what").fill("hold talks with")
     page.get_by_label("Does what").press("Enter")
     expect(page.locator("#lately")).not_to_contain_text("accuse")
+    expect(page.locator("#filtered a")).to_have_text(["About Aldoria", "About hold talks with"])
     page.get_by_label("Within").select_option("1")
     expect(page.locator("#window")).to_contain_text("1 Jul 2023:")
     page.get_by_label("Order by").select_option("lift")
@@ -63,6 +64,7 @@ def test_filters_are_in_the_address_and_the_back_button_removes_them(page: Page,
     other.close()
     for _ in range(4):
         page.go_back()
+    expect(page.locator("#filtered")).to_be_hidden()
     expect(page.locator("#likely .events > li")).to_have_count(25)
     expect(page.get_by_label("Who")).to_have_value("")
     expect(page.get_by_label("Within")).to_have_value("7")
@@ -137,12 +139,12 @@ def test_home_is_used_with_the_keyboard_alone(page: Page, service: Service):
     page.goto(service.url)
     expect(page.locator("#likely .events > li")).to_have_count(25)
     order: list[str] = []
-    for _ in range(14):
+    for _ in range(15):
         page.keyboard.press("Tab")
         here = "[...(document.activeElement.labels ?? [])].map(l => l.firstChild.textContent.trim())[0]"
         order.append(page.evaluate(f"{here} ?? document.activeElement.textContent.trim()"))
     names = page.locator("#likely .fact-line").first.locator("a").all_inner_texts()
-    expected = ["Skip to the content", "titer", "Home", "Question", "Record"]
+    expected = ["Skip to the content", "titer", "Home", "Question", "Record", "Find an entity or relation"]
     expected += ["Who", "Does what", "Kind", "Within", "Order by"]
     assert order == [*expected, *names, "Why?"]
     page.keyboard.press("Enter")

@@ -77,7 +77,7 @@ def test_names_are_completed_without_delay(browser: Browser, large: Service):
         subject.fill("province 12")
         options = page.get_by_role("option")
         expect(options).to_have_count(10)
-        counts = [int(text.replace(",", "")) for text in options.locator(".number").all_inner_texts()]
+        counts = [int(text.split()[0].replace(",", "")) for text in options.locator(".number").all_inner_texts()]
         assert counts == sorted(counts, reverse=True)
 
 

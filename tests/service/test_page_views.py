@@ -217,6 +217,31 @@ def test_an_entity_is_found_with_the_keyboard_alone(page: Page, service: Service
     expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_entity_or_relation_is_found_by_name_in_every_view(browser: Browser, service: Service, width: int):
+    for page in new_page(browser, viewport={"width": width, "height": 800}):
+        show(page, service, "record")
+        heading, field = page.get_by_role("heading", level=1), page.get_by_label("Find an entity or relation")
+        field.press_sequentially("br")
+        options = page.get_by_role("option")
+        expect(options.last).to_have_text(re.compile(r"^briefrelation, \d+ facts$"))
+        expect(options.first).to_have_text(re.compile(r"^Brenmark\d+ facts$"))
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not barriers(page)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(heading).to_have_text("Brenmark")
+        expect(heading).to_be_focused()
+        expect(field).to_have_value("")
+        field.fill("brief")  # without choosing from the list
+        page.keyboard.press("Enter")
+        expect(heading).to_have_text("brief")
+        assert "/relation?name=brief" in page.url
+        field.fill("Aldorai")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
+
+
 def test_the_past_of_an_entity_is_shown_when_the_forecast_fails(page: Page, service: Service):
     problem = {"error": {"code": "too_slow", "message": "the request took more than 30 seconds"}}
     page.route("**/v1/events?**", lambda route: route.fulfill(status=503, json=problem))

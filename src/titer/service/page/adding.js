@@ -84,9 +84,9 @@ async function showAdded(fact, { added, known, new_entities: fresh }) {
   }
 }
 
-complete("add-subject", "entity");
-complete("add-relation", "relation");
-complete("add-object", "entity");
+complete("add-subject", ["entity"]);
+complete("add-relation", ["relation"]);
+complete("add-object", ["entity"]);
 $("add").addEventListener("submit", (event) => {
   event.preventDefault();
   const fact = Object.fromEntries(PARTS.map((part) => [part, $(`add-${part}`).value.trim()]));

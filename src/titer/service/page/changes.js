@@ -74,9 +74,9 @@ function showRefusal(error) {
   say("suppose-said", refusal([error.message, ...(error.details ?? [])], ...(error.suggestions ?? []).map((name) => useButton(name, use))));
 }
 
-complete("suppose-subject", "entity");
-complete("suppose-relation", "relation");
-complete("suppose-object", "entity");
+complete("suppose-subject", ["entity"]);
+complete("suppose-relation", ["relation"]);
+complete("suppose-object", ["entity"]);
 $("suppose").addEventListener("submit", (event) => {
   event.preventDefault();
   const fact = Object.fromEntries(PARTS.map((part) => [part, $(`suppose-${part}`).value.trim()]));

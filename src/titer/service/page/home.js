@@ -5,7 +5,7 @@ import { complete } from "./combobox.js";
 import { $, capital, count, el } from "./elements.js";
 import { eventList, listed } from "./events.js";
 import { factsByDate } from "./facts.js";
-import { address, navigate, parameter } from "./navigation.js";
+import { address, entityAddress, navigate, parameter, relationAddress } from "./navigation.js";
 import { overview, usualWindow } from "./overview.js";
 import { checkWindows, sentence } from "./record.js";
 
@@ -18,6 +18,7 @@ export const title = () => "What happens next?";
 
 export function clear() {
   $("forecasts").hidden = true; // headings without content would tell nothing
+  $("filtered").hidden = true;
   $("window").textContent = "";
   $("likely").replaceChildren();
   $("lately").replaceChildren();
@@ -49,6 +50,9 @@ export async function show(isCurrent) {
   if (!isCurrent()) return;
   $("likely-title").textContent = sort === "lift" ? "Most unusual events" : TITLES[kind] ?? "Most likely events";
   $("window").textContent = `${capital(forecast.window)}: ${expectedWords(forecast)} expected.`;
+  const about = [...(forecast.entity ? [[forecast.entity, entityAddress]] : []), ...(forecast.relation ? [[forecast.relation, relationAddress]] : [])];
+  $("filtered").replaceChildren(...about.map(([name, place]) => el("a", { href: place(name) }, `About ${name}`)));
+  $("filtered").hidden = !about.length;
   $("likely-note").hidden = !forecast.events.length;
   $("likely").replaceChildren(eventList(forecast, isCurrent, advice({ entity, relation, kind }, forecast, windows)));
   $("status").textContent = `${count(forecast.events.length, "event")} for ${forecast.window}.`;
@@ -92,7 +96,7 @@ function apply(event) {
   if (next !== location.pathname + location.search) navigate(next); // a browser may send both events for one change
 }
 
-complete("who", "entity");
-complete("what", "relation");
+complete("who", ["entity"]);
+complete("what", ["relation"]);
 $("filters").addEventListener("change", apply);
 $("filters").addEventListener("submit", apply);

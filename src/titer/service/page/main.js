@@ -3,6 +3,7 @@
 import * as adding from "./adding.js";
 import { call } from "./api.js";
 import { $ } from "./elements.js";
+import "./find.js";
 import * as home from "./home.js";
 import { navigate, parameter } from "./navigation.js";
 import { overview } from "./overview.js";

@@ -110,9 +110,9 @@ async function showExamples() {
   $("examples").replaceChildren(...(items.length ? [el("h2", {}, "Examples"), el("ul", {}, ...items)] : []));
 }
 
-complete("subject", "entity");
-complete("object", "entity");
-complete("relation", "relation");
+complete("subject", ["entity"]);
+complete("object", ["entity"]);
+complete("relation", ["relation"]);
 $("question").addEventListener("submit", (event) => {
   event.preventDefault();
   shown = next = null; // asking the same question again may give other answers, since facts are added
