@@ -1,7 +1,7 @@
 // A list of likely events: probability, lift, one line of evidence, and more evidence on request.
 
 import { call } from "./api.js";
-import { chance, count, el, svg } from "./elements.js";
+import { capital, chance, count, el, svg } from "./elements.js";
 import { copyButtons, eventRows } from "./export.js";
 import { factLine } from "./facts.js";
 import { address } from "./navigation.js";
@@ -9,6 +9,8 @@ import { eventReasons } from "./reasons.js";
 
 const EVIDENCE = 3;
 const MIN_LISTED = 0.005; // what is less likely would be a long list of events that do not happen
+
+const LASTING = new Set(["continues", "begins", "ends"]);
 
 let rows = 0; // every row has a number, for the id of its evidence
 
@@ -20,19 +22,21 @@ export function eventList(found, isCurrent, advice = "") {
   const forecast = listed(found);
   if (!forecast.events.length) return el("p", { class: "empty" }, `No event is likely enough to be listed.${advice && ` ${advice}`}`);
   const made = forecast.events.map((event) => row(event, forecast));
+  const lasting = forecast.events.some(({ kind }) => LASTING.has(kind));
   explainAll(made, isCurrent);
-  return el("div", {}, el("ol", { class: "events" }, ...made.map((one) => one.node)),
+  return el("div", {}, el("ol", { class: lasting ? "events lasting" : "events" }, ...made.map((one) => one.node)),
     copyButtons("events", eventRows(forecast.events), forecast));
 }
 
 async function explainAll(made, isCurrent) {
   for (const one of made) {
     if (!isCurrent()) return;
+    if (one.event.kind === "ends") continue; // its row shows no evidence before it is asked for
     try { await one.explain(); } catch { return; } // the button "Why?" reports the problem
   }
 }
 
-function row(event, { start, steps }) {
+function row(event, { start, steps, sort }) {
   const { subject, relation, object } = event;
   let asked = null;
   const explain = () => (asked ??= call(address("/v1/likely", {
@@ -49,23 +53,34 @@ function row(event, { start, steps }) {
   const node = el("li", {},
     el("div", { class: "chance" }, el("span", { class: "number" }, chance(event.probability)), bar(event)),
     el("div", { class: "what" }, factLine(event), note),
-    el("span", { class: "lift", title: event.rate }, lift(event)), button, more);
-  return { node, explain };
+    el("span", { class: "lift", title: event.rate }, ...remarks(event, sort)), button, more);
+  return { node, explain, event };
 }
 
-// The bar is the probability; the mark, which is higher than the bar, is the usual one. Nothing is usual about a first time.
-const bar = ({ probability, usual }) => svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+// The bar is the probability; the mark, which is higher than the bar, is the usual one. Nothing is usual about a first time,
+// nor about an end.
+const bar = ({ probability, usual, kind }) => svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
   svg("rect", { class: "guide-bar", y: 3, width: 100, height: 6 }), svg("rect", { class: "first", y: 3, width: 100 * probability, height: 6 }),
-  ...(usual > 0 ? [svg("rect", { class: "usual", x: Math.min(97.5, 100 * usual), width: 2.5, height: 12 })] : []));
+  ...(usual > 0 && kind !== "ends" ? [svg("rect", { class: "usual", x: Math.min(97.5, 100 * usual), width: 2.5, height: 12 })] : []));
 
 const lift = ({ lift: value, kind }) => (kind === "new" || value === null ? "new" : value >= 9.95 ? `${value.toFixed(0)}×` : `${value.toFixed(1)}×`);
 
-// The second part of the rate is the lift, which has a column of its own.
-export const past = ({ times, last, rate }) =>
-  (last ? `${count(times, "time")} before, most recently ${last.date}; ${rate.split(",")[0]}` : "Never before");
+// The lift of an end compares it with all steps without the fact, so it says little.
+export const hasLift = ({ kind }, sort) => kind !== "ends" || sort === "lift";
+const remarks = (event, sort) => [
+  ...(LASTING.has(event.kind) ? [el("span", { class: "kind" }, event.kind), " "] : []), ...(hasLift(event, sort) ? [lift(event)] : [])];
+
+// The second part of the rate is the lift, which has a column of its own. What holds now was most recently known one step ago.
+export function past({ times, last, rate, kind }) {
+  if (!last) return "Never before";
+  const usual = rate.split(",")[0];
+  if (!LASTING.has(kind)) return `${count(times, "time")} before, most recently ${last.date}; ${usual}`;
+  return capital(usual) + (kind === "begins" ? `, most recently ${last.date}` : "");
+}
 
 // The strongest evidence, unless it is the same fact: how often that occurred says more.
 function lineOf(event, { causes, reasons }) {
+  if (event.kind === "ends") return past(event); // the evidence is that for going on
   const same = (fact) => ["subject", "relation", "object"].every((part) => fact[part] === event[part]);
   const [best] = [...causes.slice(0, 1), ...reasons.slice(0, 1)].filter(({ facts }) => facts.length && !facts.every(same));
   return best && (event.times === 0 || !causes[0]?.facts.every(same)) ? best.text : past(event);
@@ -81,7 +96,7 @@ async function toggle(button, more, note, event, explain) {
   try {
     const found = await explain();
     more.dataset.filled = "yes";
-    more.replaceChildren(...(note.textContent === past(event) ? [] : [el("p", { class: "note" }, `${past(event)}.`)]), ...eventReasons(found), el("p", { class: "links" },
+    more.replaceChildren(...(note.textContent === past(event) ? [] : [el("p", { class: "note" }, `${past(event)}.`)]), ...eventReasons({ ...found, kind: event.kind }), el("p", { class: "links" },
       el("a", { href: address("/question", { subject, relation, object }) }, "When, and what if?"),
       el("a", { href: address("/question", { subject, relation }) }, "Who else?")));
   } catch (error) {

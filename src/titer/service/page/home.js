@@ -3,16 +3,18 @@
 import { call } from "./api.js";
 import { complete } from "./combobox.js";
 import { $, capital, count, el } from "./elements.js";
-import { eventList, listed } from "./events.js";
+import { eventList, hasLift, listed } from "./events.js";
 import { factsByDate } from "./facts.js";
 import { address, entityAddress, navigate, parameter, relationAddress } from "./navigation.js";
 import { overview, usualWindow } from "./overview.js";
 import { checkWindows, sentence } from "./record.js";
 
 const TOP = 25, LATELY = 25;
-const KINDS = { repeats: "happens again", new: "for the first time", continues: "continues", begins: "begins", ends: "ends" };
-const TITLES = { new: "Most likely for the first time", continues: "Most likely to continue", begins: "Most likely to begin", ends: "Most likely to end" };
+const CHANGES = ["ends", "begins", "new"]; // of facts that last
+const KINDS = { changes: "what changes", any: "any kind", repeats: "happens again", new: "for the first time", continues: "continues", begins: "begins", ends: "ends" };
+const TITLES = { changes: "Most likely changes", new: "Most likely for the first time", continues: "Most likely to continue", begins: "Most likely to begin", ends: "Most likely to end" };
 let usual = ""; // the window that needs no parameter in the address
+let usualKind = "any"; // the kind that needs none
 
 export const title = () => "What happens next?";
 
@@ -27,7 +29,7 @@ export function clear() {
 const NAMES = ["entity", "relation", "kind", "within", "sort"];
 
 export async function show(isCurrent) {
-  const { entity, relation, kind, within, sort } = Object.fromEntries(NAMES.map((name) => [name, parameter(name)]));
+  const { entity, relation, within, sort, ...chosen } = Object.fromEntries(NAMES.map((name) => [name, parameter(name)]));
   const loading = (words) => el("p", { class: "loading" }, words);
   $("forecasts").hidden = false;
   $("who").value = entity;
@@ -40,28 +42,43 @@ export async function show(isCurrent) {
   if (!isCurrent()) return;
   const steps = within || usual;
   fill("within", windows.map((one) => [String(one.steps), one.words]), steps);
-  const kinds = Object.entries(KINDS).filter(([name]) => lasting || name === "repeats" || name === "new");
-  fill("kind", [["", "any kind"], ...kinds], kind);
+  // Where facts last, nearly all of the most likely events only continue.
+  usualKind = lasting ? "changes" : "any";
+  const kind = chosen.kind || usualKind, ofEvents = ["any", "repeats", "new"];
+  fill("kind", Object.entries(KINDS).filter(([name]) => lasting || ofEvents.includes(name)), kind);
   // Known facts need no forecast, so they are shown first.
   call(address("/v1/past-events", { entity, relation, limit: String(LATELY) })).then(
     ({ facts }) => isCurrent() && $("lately").replaceChildren(factsByDate(facts)),
     (error) => isCurrent() && $("lately").replaceChildren(el("p", { class: "bad" }, error.message)));
-  const forecast = listed(await call(address("/v1/events", { entity, relation, kind, within: steps, sort, top: String(TOP) })));
+  const forecast = listed(await likelyEvents(kind, { entity, relation, within: steps, sort, top: String(TOP) }));
   if (!isCurrent()) return;
   $("likely-title").textContent = sort === "lift" ? "Most unusual events" : TITLES[kind] ?? "Most likely events";
   $("window").textContent = `${capital(forecast.window)}: ${expectedWords(forecast)} expected.`;
   const about = [...(forecast.entity ? [[forecast.entity, entityAddress]] : []), ...(forecast.relation ? [[forecast.relation, relationAddress]] : [])];
   $("filtered").replaceChildren(...about.map(([name, place]) => el("a", { href: place(name) }, `About ${name}`)));
   $("filtered").hidden = !about.length;
-  $("likely-note").hidden = !forecast.events.length;
-  $("likely").replaceChildren(eventList(forecast, isCurrent, advice({ entity, relation, kind }, forecast, windows)));
+  $("likely-note").hidden = !forecast.events.some((event) => hasLift(event, sort));
+  $("likely").replaceChildren(eventList(forecast, isCurrent, advice({ entity, relation, kind: kind !== "any" }, forecast, windows)));
   $("status").textContent = `${count(forecast.events.length, "event")} for ${forecast.window}.`;
   showRecord(isCurrent);
 }
 
-function expectedWords({ expected }) {
-  if (expected < 0.05) return "fewer than 0.1 events";
-  return `about ${expected < 10 ? expected.toFixed(1) : Math.round(expected).toLocaleString("en")} different events`;
+// The service lists one kind at a time, or all.
+async function likelyEvents(kind, parameters) {
+  const one = (name) => call(address("/v1/events", { ...parameters, kind: name }));
+  if (kind !== "changes") return one(kind === "any" ? "" : kind);
+  const found = await Promise.all(CHANGES.map(one)), by = parameters.sort || "probability";
+  const events = found.flatMap((each) => each.events).sort((first, second) => second[by] - first[by]).slice(0, Number(parameters.top));
+  return {
+    ...found[0], kind, expected: found.reduce((sum, each) => sum + each.expected, 0),
+    events: events.map((event, i) => ({ ...event, rank: i + 1 })),
+  };
+}
+
+function expectedWords({ expected, kind }) {
+  const [few, several] = kind === "changes" ? ["changes", "changes"] : ["events", "different events"];
+  if (expected < 0.05) return `fewer than 0.1 ${few}`;
+  return `about ${expected < 10 ? expected.toFixed(1) : Math.round(expected).toLocaleString("en")} ${several}`;
 }
 
 // What leads to more events; empty if nothing does.
@@ -89,7 +106,7 @@ function fill(id, choices, chosen) {
 function apply(event) {
   event.preventDefault();
   const next = address("/", {
-    entity: $("who").value.trim(), relation: $("what").value.trim(), kind: $("kind").value,
+    entity: $("who").value.trim(), relation: $("what").value.trim(), kind: $("kind").value === usualKind ? "" : $("kind").value,
     within: $("within").value === usual ? "" : $("within").value,
     sort: $("sort").value === "lift" ? "lift" : "",
   });
