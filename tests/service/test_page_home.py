@@ -1,11 +1,12 @@
 """The home view in a real browser: what a person sees without typing."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from service.browsing import browser_tests, new_page
+from service.browsing import barriers, browser_tests, new_page
 from service.process import Service
 
 pytestmark = browser_tests
@@ -80,6 +81,54 @@ def test_an_event_explains_itself_on_request(page: Page, service: Service):
     expect(row.get_by_role("link", name="When, and what if?")).to_be_visible()
     button.click()
     expect(row.locator(".more")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "sizes"), [(1280, [25, 50, 100]), (390, [10, 25, 50])])
+def test_more_events_are_shown_on_request_and_again_after_the_back_button(
+    browser: Browser, service: Service, width: int, sizes: list[int]
+):
+    for page in new_page(browser, viewport={"width": width, "height": 800}):
+        page.goto(service.url)
+        rows = page.locator("#likely .events > li")
+        for shown, more in pairwise(sizes):
+            expect(rows).to_have_count(shown)
+            page.get_by_role("button", name="Show more").click()
+            expect(rows).to_have_count(more)
+            expect(rows.nth(shown).locator("a").first).to_be_focused()
+            assert page.url.endswith(f"/?top={more}")
+        with service.client() as client:
+            found = client.get("/v1/events", params={"within": 7, "top": sizes[-1]}).json()["events"]
+        lines = [f"{one['subject']} {one['relation']} {one['object']}" for one in found]
+        expect(rows.locator(".fact-line")).to_have_text(lines)
+        assert not barriers(page, ["duplicate-id-aria", "button-name", "color-contrast"])
+        rows.last.locator("a").first.click()
+        expect(page.get_by_role("heading", name="Usual partners")).to_be_visible()
+        page.go_back()
+        expect(rows.locator(".fact-line")).to_have_text(lines)
+
+
+def test_a_list_that_is_complete_has_no_button_for_more(page: Page, service: Service):
+    def answer(route: Route) -> None:
+        found = route.fetch().json()
+        found["events"] = found["events"][:25]
+        route.fulfill(json=found)
+
+    page.route("**/v1/events?**", answer)
+    page.goto(service.url)
+    expect(page.locator("#likely .events > li")).to_have_count(25)
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+
+def test_only_events_near_the_screen_get_their_evidence_without_being_asked(page: Page, service: Service):
+    explained: list[str] = []
+    page.on("request", lambda request: explained.append(request.url) if "/v1/likely" in request.url else None)
+    page.goto(f"{service.url}/?top=100")
+    rows = page.locator("#likely .events > li")
+    expect(rows).to_have_count(100)
+    page.wait_for_load_state("networkidle")
+    assert 0 < len(explained) < 60
+    with page.expect_request("**/v1/likely?**"):
+        rows.last.scroll_into_view_if_needed()
 
 
 def test_loading_empty_and_error_states_are_shown(page: Page, service: Service):

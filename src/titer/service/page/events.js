@@ -17,23 +17,50 @@ let rows = 0; // every row has a number, for the id of its evidence
 // The forecast with the events that are worth listing.
 export const listed = (forecast) => ({ ...forecast, events: forecast.events.filter(({ probability }) => probability >= MIN_LISTED) });
 
-// The evidence of the rows is asked for one by one while `isCurrent()`, so that other questions need not wait long.
 export function eventList(found, isCurrent, advice = "") {
   const forecast = listed(found);
   if (!forecast.events.length) return el("p", { class: "empty" }, `No event is likely enough to be listed.${advice && ` ${advice}`}`);
-  const made = forecast.events.map((event) => row(event, forecast));
-  const lasting = forecast.events.some(({ kind }) => LASTING.has(kind));
-  explainAll(made, isCurrent);
-  return el("div", {}, el("ol", { class: lasting ? "events lasting" : "events" }, ...made.map((one) => one.node)),
-    copyButtons("events", eventRows(forecast.events), forecast));
+  const list = el("div", {}, el("ol", { class: "events" }));
+  extendList(list, forecast, isCurrent);
+  return list;
 }
 
-async function explainAll(made, isCurrent) {
-  for (const one of made) {
-    if (!isCurrent()) return;
-    if (one.event.kind === "ends") continue; // its row shows no evidence before it is asked for
-    try { await one.explain(); } catch { return; } // the button "Why?" reports the problem
-  }
+// Adds the rows that a longer forecast has, and copies all of it from then on. Returns the first new row.
+export function extendList(list, found, isCurrent) {
+  const forecast = listed(found), rows = list.querySelector("ol");
+  const made = forecast.events.slice(rows.childElementCount).map((event) => row(event, forecast));
+  rows.classList.toggle("lasting", forecast.events.some(({ kind }) => LASTING.has(kind)));
+  rows.append(...made.map((one) => one.node));
+  list.querySelector(".actions")?.remove();
+  list.append(copyButtons("events", eventRows(forecast.events), forecast));
+  explainVisible(made, isCurrent);
+  return made[0]?.node;
+}
+
+// Rows get their evidence when they come near the screen, one by one while `isCurrent()`, so that other questions need not
+// wait long.
+function explainVisible(made, isCurrent) {
+  const waiting = [];
+  let isBusy = false;
+  const explainAll = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      while (waiting.length && isCurrent()) await waiting.shift().explain();
+    } catch {
+      near.disconnect(); // the button "Why?" reports the problem
+    }
+    isBusy = false;
+  };
+  const near = new IntersectionObserver((entries) => {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+      near.unobserve(target);
+      waiting.push(made.find(({ node }) => node === target));
+    }
+    explainAll();
+  }, { rootMargin: "100% 0%" });
+  // The row of an end shows no evidence before it is asked for.
+  for (const { node, event } of made) if (event.kind !== "ends") near.observe(node);
 }
 
 function row(event, { start, steps, sort }) {

@@ -3,13 +3,15 @@
 import { call } from "./api.js";
 import { complete } from "./combobox.js";
 import { $, capital, count, el } from "./elements.js";
-import { eventList, hasLift, listed } from "./events.js";
+import { eventList, extendList, hasLift, listed } from "./events.js";
 import { factsByDate } from "./facts.js";
 import { address, entityAddress, navigate, parameter, relationAddress } from "./navigation.js";
 import { overview, usualWindow } from "./overview.js";
 import { checkWindows, sentence } from "./record.js";
 
-const TOP = 25, LATELY = 25;
+const LATELY = 25;
+const SIZES = [10, 25, 50, 100, 250, 500, 1000]; // of the list; the service gives no more
+const NARROW = "(max-width: 44rem)";
 const CHANGES = ["ends", "begins", "new"]; // of facts that last
 const KINDS = { changes: "what changes", any: "any kind", repeats: "happens again", new: "for the first time", continues: "continues", begins: "begins", ends: "ends" };
 const TITLES = { changes: "Most likely changes", new: "Most likely for the first time", continues: "Most likely to continue", begins: "Most likely to begin", ends: "Most likely to end" };
@@ -26,10 +28,10 @@ export function clear() {
   $("lately").replaceChildren();
 }
 
-const NAMES = ["entity", "relation", "kind", "within", "sort"];
+const NAMES = ["entity", "relation", "kind", "within", "sort", "top"];
 
 export async function show(isCurrent) {
-  const { entity, relation, within, sort, ...chosen } = Object.fromEntries(NAMES.map((name) => [name, parameter(name)]));
+  const { entity, relation, within, sort, top, ...chosen } = Object.fromEntries(NAMES.map((name) => [name, parameter(name)]));
   const loading = (words) => el("p", { class: "loading" }, words);
   $("forecasts").hidden = false;
   $("who").value = entity;
@@ -50,7 +52,9 @@ export async function show(isCurrent) {
   call(address("/v1/past-events", { entity, relation, limit: String(LATELY) })).then(
     ({ facts }) => isCurrent() && $("lately").replaceChildren(factsByDate(facts)),
     (error) => isCurrent() && $("lately").replaceChildren(el("p", { class: "bad" }, error.message)));
-  const forecast = listed(await likelyEvents(kind, { entity, relation, within: steps, sort, top: String(TOP) }));
+  const asked = { entity, relation, within: steps, sort };
+  const size = SIZES.find((one) => one >= Number(top || Infinity)) ?? (matchMedia(NARROW).matches ? SIZES[0] : SIZES[1]);
+  const { forecast, hasMore } = await likelyEvents(kind, asked, size);
   if (!isCurrent()) return;
   $("likely-title").textContent = sort === "lift" ? "Most unusual events" : TITLES[kind] ?? "Most likely events";
   $("window").textContent = `${capital(forecast.window)}: ${expectedWords(forecast)} expected.`;
@@ -58,20 +62,49 @@ export async function show(isCurrent) {
   $("filtered").replaceChildren(...about.map(([name, place]) => el("a", { href: place(name) }, `About ${name}`)));
   $("filtered").hidden = !about.length;
   $("likely-note").hidden = !forecast.events.some((event) => hasLift(event, sort));
-  $("likely").replaceChildren(eventList(forecast, isCurrent, advice({ entity, relation, kind: kind !== "any" }, forecast, windows)));
+  const list = eventList(forecast, isCurrent, advice({ entity, relation, kind: kind !== "any" }, forecast, windows));
+  $("likely").replaceChildren(list);
+  if (hasMore) addMoreButton(list, size, (larger) => likelyEvents(kind, asked, larger), isCurrent);
   $("status").textContent = `${count(forecast.events.length, "event")} for ${forecast.window}.`;
   showRecord(isCurrent);
 }
 
-// The service lists one kind at a time, or all.
-async function likelyEvents(kind, parameters) {
-  const one = (name) => call(address("/v1/events", { ...parameters, kind: name }));
-  if (kind !== "changes") return one(kind === "any" ? "" : kind);
-  const found = await Promise.all(CHANGES.map(one)), by = parameters.sort || "probability";
-  const events = found.flatMap((each) => each.events).sort((first, second) => second[by] - first[by]).slice(0, Number(parameters.top));
+// The button that makes the list longer; the address has the length, so that the back button finds the same list.
+function addMoreButton(list, size, load, isCurrent) {
+  const button = el("button", { type: "button", click: async () => {
+    button.disabled = true;
+    try {
+      const larger = SIZES[SIZES.indexOf(size) + 1], { forecast, hasMore } = await load(larger);
+      if (!isCurrent()) return;
+      const parameters = new URLSearchParams(location.search);
+      parameters.set("top", String(larger));
+      history.replaceState(null, "", `/?${parameters}`);
+      extendList(list, forecast, isCurrent).querySelector("a").focus();
+      $("status").textContent = `${count(forecast.events.length, "event")}.`;
+      place.remove();
+      if (hasMore) addMoreButton(list, larger, load, isCurrent);
+    } catch (error) {
+      button.disabled = false;
+      place.append(el("p", { class: "bad", role: "alert" }, error.message));
+    }
+  } }, "Show more");
+  const place = el("div", { class: "show-more" }, button);
+  list.querySelector("ol").after(place);
+}
+
+// A list of some size, and whether there are more. The service lists one kind at a time, or all.
+async function likelyEvents(kind, parameters, size) {
+  const top = String(Math.min(size + 1, SIZES.at(-1))), by = parameters.sort || "probability";
+  const kinds = kind === "changes" ? CHANGES : [kind === "any" ? "" : kind];
+  const found = await Promise.all(kinds.map((one) => call(address("/v1/events", { ...parameters, kind: one, top }))));
+  const { events, ...rest } = listed({ ...found[0], kind, events: found.flatMap((one) => one.events) });
+  if (found.length > 1) events.sort((one, other) => other[by] - one[by]);
   return {
-    ...found[0], kind, expected: found.reduce((sum, each) => sum + each.expected, 0),
-    events: events.map((event, i) => ({ ...event, rank: i + 1 })),
+    forecast: {
+      ...rest, expected: found.reduce((sum, one) => sum + one.expected, 0),
+      events: events.slice(0, size).map((event, i) => ({ ...event, rank: i + 1 })),
+    },
+    hasMore: events.length > size,
   };
 }
 
