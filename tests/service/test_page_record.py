@@ -58,6 +58,12 @@ def test_home_says_how_many_of_the_most_likely_events_happened(page: Page, servi
     share = 100 * sum(one["hits"] for one in windows) / sum(len(one["top"]) for one in windows)
     page.goto(service.url)
     expect(page.locator("#how-good")).to_contain_text(f"{share:.0f}% of the most likely events happened")
+    bins = {int(10 * one["probability"]) for window in windows for one in window["reliability"]}
+    chart = page.get_by_role("img", name="Share of events")
+    expect(chart.locator("circle")).to_have_count(len(bins))
+    box = chart.bounding_box()
+    assert box is not None
+    assert box["width"] <= 320
     page.get_by_role("link", name="See the record").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("How good were the forecasts?")
 

@@ -1,13 +1,14 @@
 // Home: the most likely events of the next time steps, what happened lately, and how good the forecasts have been.
 
 import { call } from "./api.js";
+import { reliabilityChart } from "./charts.js";
 import { complete } from "./combobox.js";
 import { $, capital, count, el } from "./elements.js";
 import { eventList, extendList, hasLift, listed } from "./events.js";
 import { factsByDate } from "./facts.js";
 import { address, entityAddress, navigate, parameter, relationAddress } from "./navigation.js";
 import { overview, usualWindow } from "./overview.js";
-import { checkWindows, sentence } from "./record.js";
+import { checkWindows, pooled, sentence } from "./record.js";
 
 const LATELY = 25;
 const SIZES = [10, 25, 50, 100, 250, 500, 1000]; // of the list; the service gives no more
@@ -126,6 +127,7 @@ function showRecord(isCurrent) {
   checkWindows(isCurrent, (state) => {
     if (!state.checked.length) return;
     $("how-good").replaceChildren(`${sentence(state)} `, el("a", { href: "/record" }, "See the record"));
+    $("reliability").replaceChildren(reliabilityChart(pooled(state.checked), "Share of events that happened, by probability", true));
     $("quality").hidden = false;
   }).catch(() => {});
 }
