@@ -12,9 +12,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from service.browsing import COLOUR_RULES, DARK, barriers, browser_tests, new_page
 from service.process import Service
+from titer.forecasting.events.tables import EVENT_SCHEMA, STEP_SCHEMA
 
 pytestmark = browser_tests
 TALKS = "subject=Aldoria&relation=hold+talks+with"
+LEFT_OUT = {"question", "causes", "reasons", "error"}
+"""Columns of files that a copied list does not have."""
 VIEWS = {
     "home": "/",
     "filtered": "/?entity=Aldoria&sort=lift",
@@ -123,20 +126,35 @@ def test_examples_are_questions_with_answers(page: Page, service: Service):
     expect(page.locator("#whether .figures")).to_be_visible()
 
 
+def copied_rows(page: Page) -> list[dict[str, str]]:
+    page.evaluate("navigator.clipboard.writeText('')")
+    page.get_by_role("button", name="Copy CSV").click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('start,'))")
+    return list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
+
+
 def test_events_are_copied_as_csv_and_json(browser: Browser, service: Service):
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     show(page, service, "home")
     found = get(service, "/v1/events", within=7, top=25)["events"]
-    page.get_by_role("button", name="Copy CSV").click()
-    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('subject,'))")
-    rows = list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
-    names = ("subject", "relation", "object")
+    rows = copied_rows(page)
+    # The columns of `titer events --out`, which also have the number of the question and evidence.
+    assert list(rows[0]) == [name for name in EVENT_SCHEMA.names if name not in LEFT_OUT]
+    names = ("subject", "relation", "object", "kind", "rate")
     assert [[row[name] for name in names] for row in rows] == [[one[name] for name in names] for one in found]
     assert [float(row["probability"]) for row in rows] == [one["probability"] for one in found]
+    assert {(row["start"], row["end"], row["steps"]) for row in rows} == {("2023-07-01", "2023-07-07", "7")}
     page.get_by_role("button", name="Copy JSON").click()
     page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('{'))")
     assert json.loads(page.evaluate("navigator.clipboard.readText()"))["events"] == found
+    show(page, service, "when")
+    rows = copied_rows(page)
+    assert list(rows[0]) == [name for name in STEP_SCHEMA.names if name not in LEFT_OUT]
+    assert {(row["subject"], row["relation"], row["object"]) for row in rows} == {
+        ("Aldoria", "hold talks with", "Drovia")
+    }
+    assert [row["ahead"] for row in rows] == [str(ahead) for ahead in range(1, 31)]
     context.close()
 
 

@@ -32,7 +32,7 @@ export function extendList(list, found, isCurrent) {
   rows.classList.toggle("lasting", forecast.events.some(({ kind }) => LASTING.has(kind)));
   rows.append(...made.map((one) => one.node));
   list.querySelector(".actions")?.remove();
-  list.append(copyButtons("events", eventRows(forecast.events), forecast));
+  list.append(copyButtons("events", eventRows(forecast), forecast));
   explainVisible(made, isCurrent);
   return made[0]?.node;
 }
