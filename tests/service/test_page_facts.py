@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from service.browsing import barriers, browser_tests, new_page, served
 from service.process import Service
@@ -53,6 +53,7 @@ def test_an_unknown_name_is_added_only_after_a_question(writer: Page, writable: 
     writer.goto(f"{writable.url}/facts")
     fill(writer, "Aldori", "hold talks with", "Drovia", "2023-07-04")
     expect(writer.locator("#add-said")).to_contain_text("“Aldori” is not known yet.")
+    expect(writer.get_by_role("status")).to_have_text("“Aldori” is not known yet.")  # without the words of buttons
     writer.get_by_role("button", name="Use “Aldoria”").click()
     expect(writer.locator("#add-subject")).to_have_value("Aldoria")
     fill(writer, "Aldoria", "hold talks with", "Newland", "2023-07-04")
@@ -64,16 +65,48 @@ def test_an_unknown_name_is_added_only_after_a_question(writer: Page, writable: 
 
 def test_what_is_refused_says_why_and_what_to_do(writer: Page, writable: Service):
     writer.goto(f"{writable.url}/facts")
+    alert = writer.locator("#add-said [role=alert]")
     fill(writer, "Aldoria", "hold talks wth", "Drovia", "2023-07-05")
-    expect(writer.locator("#add-said [role=alert]")).to_contain_text("hold talks wth")
+    expect(alert.locator("p")).to_have_text("unknown relation 'hold talks wth'; did you mean 'hold talks with'?")
+    writer.get_by_role("button", name="Use “hold talks with”").click()
+    expect(writer.locator("#add-relation")).to_have_value("hold talks with")
     fill(writer, "Aldoria", "hold talks with", "Drovia", "tomorrow-ish")
-    expect(writer.locator("#add-said [role=alert]")).to_contain_text("tomorrow-ish")
+    expect(alert.locator("p")).to_have_text(re.compile("^'tomorrow-ish' is not a date"))
     fill(writer, "Fenland", "accuse", "Drovia", "2023-06-02")
-    expect(writer.locator("#add-said [role=alert]")).to_contain_text("before the last known")
+    expect(alert.locator("p")).to_have_text(re.compile(r"before the last known step, 2023-07-\d\d\.$"))
     writer.get_by_role("button", name="Add it to the past").click()
     expect(writer.locator("#add-said")).to_contain_text("Added: Fenland accuse Drovia")
     fill(writer, "Fenland", "accuse", "Drovia", "2023-06-02")
     expect(writer.locator("#add-said")).to_contain_text(re.compile("Known already|Add it to the past"))
+
+
+def test_a_fact_of_the_far_future_is_added_only_after_a_question(writer: Page, writable: Service):
+    sent: list[dict[str, object]] = []
+
+    def answer(route: Route) -> None:
+        sent.append(route.request.post_data_json)
+        line = "facts, row 1: 2033-06-02 is after today; allow_future (--allow-future) accepts facts of the future"
+        problem = {"error": {"code": "cannot_answer", "message": line, "suggestions": [], "details": []}}
+        route.fulfill(status=422, json=problem)
+
+    writer.route("**/v1/facts", answer)
+    writer.goto(f"{writable.url}/facts")
+    fill(writer, "Fenland", "accuse", "Drovia", "2033-06-02")
+    expect(writer.locator("#add-said [role=alert] p")).to_have_text("2033-06-02 is after today.")
+    with writer.expect_response("**/v1/facts"):
+        writer.get_by_role("button", name="Add it all the same").click()
+    assert [one.get("allow_future") for one in sent] == [None, True]
+
+
+def test_a_fact_without_a_date_is_of_the_last_known_day(writer: Page, writable: Service):
+    with writable.client(TOKEN) as client:
+        last = client.get("/v1/model").json()["last"]
+    writer.goto(f"{writable.url}/facts")
+    expect(writer.locator("#add-time")).to_have_attribute("placeholder", last)
+    fill(writer, "Fenland", "accuse", "Iskander")
+    expect(writer.locator("#add-said")).to_contain_text(f"Fenland accuse Iskander, {last}.")
+    with writable.client(TOKEN) as client:
+        assert client.get("/v1/model").json()["last"] == last
 
 
 def test_a_fact_is_added_with_the_keyboard_alone(writer: Page, writable: Service):

@@ -19,15 +19,19 @@ export function clear() {
 }
 
 export async function show(isCurrent) {
-  const { read_only: readOnly, next } = await overview();
+  const [{ read_only: readOnly }] = await Promise.all([overview(), showDate()]);
   if (!isCurrent()) return;
   $("add").hidden = readOnly;
   $("add-note").replaceChildren(...(readOnly
     ? ["This service is read-only. Start it with a token to add facts: ", el("code", {}, "titer serve RUN --token …")]
     : ["Facts are stored, and used by the forecasts from then on. To remove the last addition: ", el("code", {}, "titer facts undo RUN"),
       ". To try something out without storing it, ask a question and use ", el("a", { href: "/question" }, "what if"), "."]));
-  $("add-time").placeholder = next;
   if (!$("add-result").childElementCount) await showLately(isCurrent);
+}
+
+// The date of the last known fact: a fact on the day after it would end that day for the forecasts.
+async function showDate() {
+  $("add-time").placeholder = (await call("/v1/model")).last;
 }
 
 async function showLately(isCurrent) {
@@ -35,34 +39,49 @@ async function showLately(isCurrent) {
   if (isCurrent()) $("add-result").replaceChildren(el("section", {}, el("h2", {}, "Latest known facts"), factsByDate(facts)));
 }
 
-async function submit(fact, { backfill = false, sure = false } = {}) {
+async function submit(fact, { sure, ...accepted } = {}) {
   $("add-button").disabled = true;
   try {
     // A name that is not known becomes a new entity, which a slip must not do unnoticed.
     const unknown = sure ? [] : await unknownEntities(fact);
     if (unknown.length) {
-      return askAboutNew("add", unknown, ["Add as a new entity", "Add as new entities"], () => submit(fact, { backfill, sure: true }));
+      return askAboutNew("add", unknown, ["Add as a new entity", "Add as new entities"], () => submit(fact, { ...accepted, sure: true }));
     }
-    const added = await call("/v1/facts", { facts: [fact], backfill });
+    const added = await call("/v1/facts", { facts: [fact], ...accepted });
     await showAdded(fact, added);
   } catch (error) {
-    showRefusal(fact, error, sure);
+    showRefusal(fact, error, { sure, ...accepted });
   } finally {
     $("add-button").disabled = false;
   }
 }
 
-function showRefusal(fact, error, sure) {
-  const early = /--backfill|before the last known/.test([error.message, ...(error.details ?? [])].join(" "));
+// What the service refuses unless it is told to accept it, and the button that does so.
+const ACCEPTED = [
+  { refusal: /; only a backfill .*$/, label: "Add it to the past", option: "backfill" },
+  { refusal: /; allow_future .*$/, label: "Add it all the same", option: "allow_future" },
+];
+
+// The service names the place of the fact in a list and its own options, neither of which the form has.
+function inWords(line) {
+  const words = line.replace(/^facts, row 1(, column '\w+')?: /, "");
+  return ACCEPTED.reduce((text, { refusal: part }) => text.replace(part, "."), words);
+}
+
+function showRefusal(fact, error, options) {
+  const lines = [error.message, ...(error.details ?? [])], similar = /did you mean '(.+)'\?$/.exec(error.message);
   const use = (name) => { $("add-relation").value = name; say("add-said"); $("add-button").focus(); };
-  say("add-said", refusal([error.message, ...(error.details ?? [])], ...(error.suggestions ?? []).map((name) => useButton(name, use)),
-    ...(early ? [button("Add it to the past", () => submit(fact, { backfill: true, sure }))] : [])));
+  const names = error.suggestions?.length ? error.suggestions : similar ? [similar[1]] : [];
+  const possible = ACCEPTED.filter(({ refusal: part }) => lines.some((line) => part.test(line)));
+  say("add-said", refusal(lines.map(inWords), ...names.map((name) => useButton(name, use)),
+    ...possible.map(({ label, option }) => button(label, () => submit(fact, { ...options, [option]: true })))));
 }
 
 // The new fact, and what is likely for its entities now.
 async function showAdded(fact, { added, known, new_entities: fresh }) {
   refresh();
   forget();
+  showDate();
   say("add-said", el("p", { class: "good" }, added ? "Added: " : "Known already: ", factLine(fact), `, ${fact.time}.`,
     ...(fresh.length ? [` ${count(fresh.length, "entity").replace("entitys", "entities")} without a fact in training: ${fresh.join(", ")}.`] : []),
     ...(known && !added ? [" Nothing was changed."] : [])));
