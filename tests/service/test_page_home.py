@@ -78,6 +78,7 @@ def test_an_event_explains_itself_on_request(page: Page, service: Service):
     expect(button).to_have_attribute("aria-expanded", "false")
     button.click()
     expect(row.locator(".more li").first).to_contain_text(re.compile(r"\d+% .+"))
+    expect(row.locator(".more")).to_contain_text("shares of how much less likely it would be without these facts")
     expect(row.get_by_role("link", name="When, and what if?")).to_be_visible()
     button.click()
     expect(row.locator(".more")).to_be_hidden()
@@ -194,7 +195,7 @@ def test_home_is_used_with_the_keyboard_alone(page: Page, service: Service):
         order.append(page.evaluate(f"{here} ?? document.activeElement.textContent.trim()"))
     names = page.locator("#likely .fact-line").first.locator("a").all_inner_texts()
     expected = ["Skip to the content", "titer", "Home", "Question", "Record", "Find an entity or relation"]
-    expected += ["Who", "Does what", "Kind", "Within", "Order by"]
+    expected += ["Who or whom", "Does what", "Kind", "Within", "Order by"]
     assert order == [*expected, *names, "Why?"]
     page.keyboard.press("Enter")
     expect(page.locator("#likely .more").first).to_be_visible()

@@ -51,7 +51,7 @@ def test_an_entity_has_its_past_its_partners_and_its_likely_events(page: Page, s
     past = get(service, "/v1/entity", name="Aldoria", limit=12)
     bars = page.get_by_role("img", name="Facts with Aldoria over time").locator("rect.first")
     expect(bars).to_have_count(len(past["timeline"]))
-    for title, key in (("Usual partners", "partners"), ("Does", "does"), ("Receives", "receives")):
+    for title, key in (("Usual partners", "partners"), ("Is the subject of", "does"), ("Is the object of", "receives")):
         part = page.locator("section", has=page.get_by_role("heading", name=title, exact=True))
         assert part.locator("a").all_inner_texts() == [one["name"] for one in past[key]]
         assert part.locator(".number").all_inner_texts() == [str(one["facts"]) for one in past[key]]
@@ -68,7 +68,9 @@ def test_partners_and_relations_are_reached_by_clicking_and_left_by_the_back_but
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     assert page.evaluate("scrollY") == 0
-    page.locator("section", has=page.get_by_role("heading", name="Does", exact=True)).locator("a").first.click()
+    page.locator("section", has=page.get_by_role("heading", name="Is the subject of", exact=True)).locator(
+        "a"
+    ).first.click()
     expect(page.get_by_role("heading", name="Pairs")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
@@ -119,6 +121,13 @@ def test_examples_are_questions_with_answers(page: Page, service: Service):
     show(page, service, "examples")
     examples = page.locator("#examples a")
     expect(examples).to_have_count(12)
+    # Of the likely events, those with the highest lift, one of each relation.
+    found = get(service, "/v1/events", within=7, top=100)["events"]
+    likely = [one for one in found if float(str(one["probability"])) >= 0.3]
+    likely.sort(key=lambda one: -float("inf" if one["lift"] is None else str(one["lift"])))
+    best = {str(one["relation"]): one for one in reversed(likely)}
+    for one in sorted(best.values(), key=likely.index)[:4]:
+        expect(examples.filter(has_text=f"{one['subject']} {one['relation']} {one['object']}: when?")).to_have_count(1)
     examples.first.click()
     expect(page.locator("#answers li")).to_have_count(10)
     page.go_back()

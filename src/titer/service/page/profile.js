@@ -66,7 +66,7 @@ function entityPage(past, facts) {
     section("Likely next", el("p", { class: "note window" }), el("div", { class: "halves" },
       el("section", {}, el("h3", {}, `By ${past.name}`), does), el("section", {}, el("h3", {}, `To ${past.name}`), receives)), allLikely({ entity: past.name })),
     el("div", { class: "thirds" }, section("Usual partners", entityNames(past.partners)),
-      section("Does", relationNames(past.does)), section("Receives", relationNames(past.receives))),
+      section("Is the subject of", relationNames(past.does)), section("Is the object of", relationNames(past.receives))),
     section("Lately", factsByDate(facts)));
   return [[does, { subject: past.name }], [receives, { object: past.name }]];
 }

@@ -33,7 +33,7 @@ export function eventReasons({ causes, reasons, object, kind }, onLeaveOut) {
     return shown.length ? [el("h3", {}, title), reasonList(shown, onLeaveOut), el("p", { class: "note" }, meaning)] : [];
   };
   const found = [
-    ...part(kind === "ends" ? "What makes it likely to continue" : "What makes it likely now", causes, "Percentages divide how much the event's intensity falls without each group of facts."),
+    ...part(kind === "ends" ? "What makes it likely to continue" : "What makes it likely now", causes, "Percentages are shares of how much less likely it would be without these facts."),
     ...part(`Why ${object}`, reasons, `Percentages divide the weight of ${object} as the answer before calibration.`),
   ];
   return found.length ? found : [el("p", { class: "empty" }, "The model has no evidence to show for this event.")];
