@@ -51,6 +51,14 @@ def test_an_entity_has_its_past_its_partners_and_its_likely_events(page: Page, s
     past = get(service, "/v1/entity", name="Aldoria", limit=12)
     bars = page.get_by_role("img", name="Facts with Aldoria over time").locator("rect.first")
     expect(bars).to_have_count(len(past["timeline"]))
+    dates = page.get_by_role("img", name="Facts with Aldoria over time").locator("text").all_text_contents()
+    known = [bar["date"] for bar in past["timeline"]]
+    assert len(set(dates) & set(known)) >= 4
+    # On a wide screen, the latest facts are beside the partners.
+    tops = [page.get_by_role("heading", name=name, exact=True).bounding_box() for name in ("Usual partners", "Lately")]
+    assert tops[0] is not None
+    assert tops[1] is not None
+    assert tops[0]["y"] == tops[1]["y"]
     for title, key in (("Usual partners", "partners"), ("Is the subject of", "does"), ("Is the object of", "receives")):
         part = page.locator("section", has=page.get_by_role("heading", name=title, exact=True))
         assert part.locator("a").all_inner_texts() == [one["name"] for one in past[key]]
@@ -203,6 +211,25 @@ def test_every_view_is_accessible_and_needs_no_sideways_scrolling(browser: Brows
             assert page.evaluate("getComputedStyle(document.body).backgroundColor") == DARK, view
             assert not barriers(page, COLOUR_RULES), view
             assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+def test_dates_are_worded_as_the_service_words_them(page: Page, service: Service):
+    page.goto(service.url)
+    labels = ["2023-06-30", "2023-06", "2023-06-30 07:00", "2023-Q2", "2023", "17", "2023-13-01"]
+    words = page.evaluate(
+        "labels => import('/page/elements.js').then(({ dateWords }) => labels.map(dateWords))", labels
+    )
+    assert words == ["30 Jun 2023", "Jun 2023", "30 Jun 2023, 07:00", "Q2 2023", "2023", "17", "2023-13-01"]
+
+
+def test_a_narrow_screen_shows_evidence_without_gaps(browser: Browser, service: Service):
+    for page in new_page(browser, viewport={"width": 390, "height": 800}):
+        show(page, service, "when")
+        words, button = page.locator("#whether .reasons li").first.locator("> span:not(.number)").all()
+        boxes = words.bounding_box(), button.bounding_box()
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[1]["y"] - boxes[0]["y"] - boxes[0]["height"] < 8
 
 
 def test_the_accessibility_check_finds_unlabelled_fields_and_pale_text(page: Page, service: Service):

@@ -23,6 +23,15 @@ def suppose(page: Page, subject: str, relation: str, object: str, date: str) -> 
     form.get_by_role("button", name="Suppose").click()
 
 
+def indent(page: Page, selector: str) -> float:
+    """Return where the text of an element begins."""
+    return page.locator(selector).first.evaluate("""(it) => {
+      const text = document.createRange();
+      text.selectNodeContents(it);
+      return text.getBoundingClientRect().left;
+    }""")
+
+
 def week(page: Page) -> str:
     """Return the probability of the event within seven days."""
     return page.locator("#whether .figures div", has_text="within 7 days").locator("dd").inner_text()
@@ -32,10 +41,11 @@ def test_several_facts_are_supposed_and_left_out_and_each_is_undone(page: Page, 
     page.goto(f"{service.url}/question?{TALKS}")
     expect(page.locator("#answers li")).to_have_count(10)
     before = page.locator("#answers").inner_text()
+    expect(page.locator("#about")).to_contain_text("from 1 Jan 2023 to 30 Jun 2023")
     suppose(page, "Aldoria", "hold talks with", "Newland", "2023-06-30")
     page.get_by_role("button", name="Suppose a new entity").click()
     changes = page.locator("#changes li")
-    expect(changes).to_have_text([re.compile("^With: Aldoria hold talks with Newland, 2023-06-30")])
+    expect(changes).to_have_text([re.compile("^With: Aldoria hold talks with Newland, 30 Jun 2023")])
     expect(page.locator("#answers")).to_contain_text("Newland")
     page.locator("#answers button").first.click()
     page.locator("#reasons").get_by_role("button", name=re.compile("^Leave out")).first.click()
@@ -45,6 +55,7 @@ def test_several_facts_are_supposed_and_left_out_and_each_is_undone(page: Page, 
     page.get_by_role("button", name=re.compile("^Take it away: Aldoria")).click()
     expect(changes).to_have_count(2)
     expect(page.locator("#answers")).not_to_contain_text("Newland")
+    assert indent(page, "#changes p button") == pytest.approx(indent(page, "#changes li span"), abs=1)
     page.get_by_role("button", name="Undo all changes").click()
     expect(changes).to_have_count(0)
     expect(page.locator("#answers")).to_have_text(re.compile(re.escape(before.split("\n")[0])))

@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { complete } from "./combobox.js";
-import { $, capital, count, el } from "./elements.js";
+import { $, capital, count, dateWords, el } from "./elements.js";
 import { eventList } from "./events.js";
 import { factLine, factsByDate } from "./facts.js";
 import { askAboutNew, button, refusal, say, unknownEntities, useButton } from "./forms.js";
@@ -36,7 +36,7 @@ async function showDate() {
 
 async function showLately(isCurrent) {
   const { facts } = await call(address("/v1/past-events", { limit: String(LATELY) }));
-  if (isCurrent()) $("add-result").replaceChildren(el("section", {}, el("h2", {}, "Latest known facts"), factsByDate(facts)));
+  if (isCurrent()) $("add-result").replaceChildren(el("section", { class: "spread" }, el("h2", {}, "Latest known facts"), factsByDate(facts)));
 }
 
 async function submit(fact, { sure, ...accepted } = {}) {
@@ -82,7 +82,7 @@ async function showAdded(fact, { added, known, new_entities: fresh }) {
   refresh();
   forget();
   showDate();
-  say("add-said", el("p", { class: "good" }, added ? "Added: " : "Known already: ", factLine(fact), `, ${fact.time}.`,
+  say("add-said", el("p", { class: "good" }, added ? "Added: " : "Known already: ", factLine(fact), `, ${dateWords(fact.time)}.`,
     ...(fresh.length ? [` ${count(fresh.length, "entity").replace("entitys", "entities")} without a fact in training: ${fresh.join(", ")}.`] : []),
     ...(known && !added ? [" Nothing was changed."] : [])));
   $("add-object").value = "";

@@ -1,11 +1,11 @@
 // What-if: facts that are left out of the history or added to it, each with undo, and a form to add one.
 
 import { complete } from "./combobox.js";
-import { $, el } from "./elements.js";
+import { $, dateWords, el } from "./elements.js";
 import { askAboutNew, refusal, say, unknownEntities, useButton } from "./forms.js";
 
 const PARTS = ["subject", "relation", "object", "time"];
-const line = ({ subject, relation, object, time }) => `${subject} ${relation} ${object}, ${time ?? "all such facts"}`;
+const line = ({ subject, relation, object, time }) => `${subject} ${relation} ${object}, ${time === undefined ? "all such facts" : dateWords(time)}`;
 const plain = (fact) => Object.fromEntries(PARTS.map((part) => [part, fact[part]]));
 const same = (one, other) => PARTS.every((part) => String(one[part]) === String(other[part]));
 

@@ -2,7 +2,7 @@
 
 import { $, el, svg, wholePercent } from "./elements.js";
 
-const MARGIN = 44, NARROWEST = 280, WIDEST = 1140, TWO_COLUMNS = 960, SMALL = 320;
+const MARGIN = 44, NARROWEST = 280, WIDEST = 1140, TWO_COLUMNS = 960, SMALL = 320, DATE_SPACE = 150;
 
 // Drawn as wide as its place on the page, so that text keeps its size on narrow screens.
 const available = (columns = 1) => {
@@ -45,7 +45,18 @@ export function timelineChart(bars, name) {
       class: "first", x: MARGIN + i * wide + wide * 0.08, width: wide * 0.84, y: y(bar.facts), height: bottom - y(bar.facts),
     }, title(`from ${bar.date}: ${bar.facts.toLocaleString("en")}`))),
     line(MARGIN, bottom, width, bottom, "axis"),
-    text(MARGIN, height - 6, bars[0].date, "start"), text(width, height - 6, bars.at(-1).date, "end"));
+    text(MARGIN, height - 6, bars[0].date, "start"), text(width, height - 6, bars.at(-1).date, "end"),
+    ...datesBetween(bars, wide, width).flatMap(({ date, x }) => [line(x, bottom, x, bottom + 5, "axis"), text(x, height - 6, date)]));
+}
+
+// Bars between the first and the last whose dates fit, at equal distances; each begins at its tick.
+function datesBetween(bars, wide, width) {
+  const parts = Math.min(Math.floor(width / DATE_SPACE), Math.floor(bars.length / 2)), found = [];
+  for (let part = 1; part < parts; part += 1) {
+    const place = Math.round((part * bars.length) / parts);
+    found.push({ date: bars[place].date, x: MARGIN + place * wide });
+  }
+  return found;
 }
 
 // The probability that an event has happened by each step, as stairs; dotted, what it was before a change.
