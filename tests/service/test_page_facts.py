@@ -84,7 +84,7 @@ def test_a_fact_of_the_far_future_is_added_only_after_a_question(writer: Page, w
     sent: list[dict[str, object]] = []
 
     def answer(route: Route) -> None:
-        sent.append(route.request.post_data_json)
+        sent.append(route.request.post_data_json or {})
         line = "facts, row 1: 2033-06-02 is after today; allow_future (--allow-future) accepts facts of the future"
         problem = {"error": {"code": "cannot_answer", "message": line, "suggestions": [], "details": []}}
         route.fulfill(status=422, json=problem)
