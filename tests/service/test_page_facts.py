@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from service.browsing import barriers, browser_tests, new_page, served
 from service.process import Service
@@ -38,7 +38,7 @@ def test_an_added_fact_is_shown_and_the_forecast_is_made_again(writer: Page, wri
     writer.goto(writable.url)
     writer.get_by_role("link", name="Add facts").click()
     fill(writer, "Aldoria", "hold talks with", "Drovia", "2023-07-03")
-    expect(writer.locator("#add-said")).to_contain_text("Added: Aldoria hold talks with Drovia, 2023-07-03.")
+    expect(writer.locator("#add-said")).to_contain_text("Added: Aldoria hold talks with Drovia, 3 Jul 2023.")
     expect(writer.locator("#add-result .days li").first).to_have_text("Aldoria hold talks with Drovia")
     expect(writer.locator("#add-result .events li").first).to_contain_text("Aldoria")
     expect(writer.get_by_text("The 7 days from 4 Jul 2023 to 10 Jul 2023")).to_be_visible()
@@ -53,7 +53,8 @@ def test_an_unknown_name_is_added_only_after_a_question(writer: Page, writable: 
     writer.goto(f"{writable.url}/facts")
     fill(writer, "Aldori", "hold talks with", "Drovia", "2023-07-04")
     expect(writer.locator("#add-said")).to_contain_text("“Aldori” is not known yet.")
-    writer.get_by_role("button", name="Aldoria", exact=True).click()
+    expect(writer.get_by_role("status")).to_have_text("“Aldori” is not known yet.")  # without the words of buttons
+    writer.get_by_role("button", name="Use “Aldoria”").click()
     expect(writer.locator("#add-subject")).to_have_value("Aldoria")
     fill(writer, "Aldoria", "hold talks with", "Newland", "2023-07-04")
     with writable.client(TOKEN) as client:
@@ -64,16 +65,49 @@ def test_an_unknown_name_is_added_only_after_a_question(writer: Page, writable: 
 
 def test_what_is_refused_says_why_and_what_to_do(writer: Page, writable: Service):
     writer.goto(f"{writable.url}/facts")
+    alert = writer.locator("#add-said [role=alert]")
     fill(writer, "Aldoria", "hold talks wth", "Drovia", "2023-07-05")
-    expect(writer.locator("#add-said [role=alert]")).to_contain_text("hold talks wth")
+    expect(alert.locator("p")).to_have_text("unknown relation 'hold talks wth'; did you mean 'hold talks with'?")
+    writer.get_by_role("button", name="Use “hold talks with”").click()
+    expect(writer.locator("#add-relation")).to_have_value("hold talks with")
     fill(writer, "Aldoria", "hold talks with", "Drovia", "tomorrow-ish")
-    expect(writer.locator("#add-said [role=alert]")).to_contain_text("tomorrow-ish")
+    expect(alert.locator("p")).to_have_text(re.compile("^'tomorrow-ish' is not a date"))
     fill(writer, "Fenland", "accuse", "Drovia", "2023-06-02")
-    expect(writer.locator("#add-said [role=alert]")).to_contain_text("before the last known")
+    expect(alert.locator("p")).to_have_text(re.compile(r"before the last known step, 2023-07-\d\d\.$"))
     writer.get_by_role("button", name="Add it to the past").click()
     expect(writer.locator("#add-said")).to_contain_text("Added: Fenland accuse Drovia")
     fill(writer, "Fenland", "accuse", "Drovia", "2023-06-02")
     expect(writer.locator("#add-said")).to_contain_text(re.compile("Known already|Add it to the past"))
+
+
+def test_a_fact_of_the_far_future_is_added_only_after_a_question(writer: Page, writable: Service):
+    sent: list[dict[str, object]] = []
+
+    def answer(route: Route) -> None:
+        sent.append(route.request.post_data_json or {})
+        line = "facts, row 1: 2033-06-02 is after today; allow_future (--allow-future) accepts facts of the future"
+        problem = {"error": {"code": "cannot_answer", "message": line, "suggestions": [], "details": []}}
+        route.fulfill(status=422, json=problem)
+
+    writer.route("**/v1/facts", answer)
+    writer.goto(f"{writable.url}/facts")
+    fill(writer, "Fenland", "accuse", "Drovia", "2033-06-02")
+    expect(writer.locator("#add-said [role=alert] p")).to_have_text("2033-06-02 is after today.")
+    with writer.expect_response("**/v1/facts"):
+        writer.get_by_role("button", name="Add it all the same").click()
+    assert [one.get("allow_future") for one in sent] == [None, True]
+
+
+def test_a_fact_without_a_date_is_of_the_last_known_day(writer: Page, writable: Service):
+    with writable.client(TOKEN) as client:
+        last = client.get("/v1/model").json()["last"]
+        words = client.get("/v1/overview").json()["last"]
+    writer.goto(f"{writable.url}/facts")
+    expect(writer.locator("#add-time")).to_have_attribute("placeholder", last)
+    fill(writer, "Fenland", "accuse", "Iskander")
+    expect(writer.locator("#add-said")).to_contain_text(f"Fenland accuse Iskander, {words}.")
+    with writable.client(TOKEN) as client:
+        assert client.get("/v1/model").json()["last"] == last
 
 
 def test_a_fact_is_added_with_the_keyboard_alone(writer: Page, writable: Service):

@@ -12,9 +12,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from service.browsing import COLOUR_RULES, DARK, barriers, browser_tests, new_page
 from service.process import Service
+from titer.forecasting.events.tables import EVENT_SCHEMA, STEP_SCHEMA
 
 pytestmark = browser_tests
 TALKS = "subject=Aldoria&relation=hold+talks+with"
+LEFT_OUT = {"question", "causes", "reasons", "error"}
+"""Columns of files that a copied list does not have."""
 VIEWS = {
     "home": "/",
     "filtered": "/?entity=Aldoria&sort=lift",
@@ -48,7 +51,15 @@ def test_an_entity_has_its_past_its_partners_and_its_likely_events(page: Page, s
     past = get(service, "/v1/entity", name="Aldoria", limit=12)
     bars = page.get_by_role("img", name="Facts with Aldoria over time").locator("rect.first")
     expect(bars).to_have_count(len(past["timeline"]))
-    for title, key in (("Usual partners", "partners"), ("Does", "does"), ("Receives", "receives")):
+    dates = page.get_by_role("img", name="Facts with Aldoria over time").locator("text").all_text_contents()
+    known = [bar["date"] for bar in past["timeline"]]
+    assert len(set(dates) & set(known)) >= 4
+    # On a wide screen, the latest facts are beside the partners.
+    tops = [page.get_by_role("heading", name=name, exact=True).bounding_box() for name in ("Usual partners", "Lately")]
+    assert tops[0] is not None
+    assert tops[1] is not None
+    assert tops[0]["y"] == tops[1]["y"]
+    for title, key in (("Usual partners", "partners"), ("Is the subject of", "does"), ("Is the object of", "receives")):
         part = page.locator("section", has=page.get_by_role("heading", name=title, exact=True))
         assert part.locator("a").all_inner_texts() == [one["name"] for one in past[key]]
         assert part.locator(".number").all_inner_texts() == [str(one["facts"]) for one in past[key]]
@@ -65,7 +76,9 @@ def test_partners_and_relations_are_reached_by_clicking_and_left_by_the_back_but
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     assert page.evaluate("scrollY") == 0
-    page.locator("section", has=page.get_by_role("heading", name="Does", exact=True)).locator("a").first.click()
+    page.locator("section", has=page.get_by_role("heading", name="Is the subject of", exact=True)).locator(
+        "a"
+    ).first.click()
     expect(page.get_by_role("heading", name="Pairs")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
@@ -87,7 +100,7 @@ def test_a_relation_has_its_past_its_pairs_and_its_likely_events(page: Page, ser
 def test_a_misspelt_entity_is_fixed_by_a_suggestion(page: Page, service: Service):
     page.goto(service.url + VIEWS["error"])
     expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
-    page.get_by_role("button", name="Aldoria", exact=True).click()
+    page.get_by_role("button", name="Use “Aldoria”").click()
     expect(page.get_by_role("heading", name="Usual partners")).to_be_visible()
     expect(page.get_by_role("alert")).to_be_hidden()
 
@@ -116,6 +129,13 @@ def test_examples_are_questions_with_answers(page: Page, service: Service):
     show(page, service, "examples")
     examples = page.locator("#examples a")
     expect(examples).to_have_count(12)
+    # Of the likely events, those with the highest lift, one of each relation.
+    found = get(service, "/v1/events", within=7, top=100)["events"]
+    likely = [one for one in found if float(str(one["probability"])) >= 0.3]
+    likely.sort(key=lambda one: -float("inf" if one["lift"] is None else str(one["lift"])))
+    best = {str(one["relation"]): one for one in reversed(likely)}
+    for one in sorted(best.values(), key=likely.index)[:4]:
+        expect(examples.filter(has_text=f"{one['subject']} {one['relation']} {one['object']}: when?")).to_have_count(1)
     examples.first.click()
     expect(page.locator("#answers li")).to_have_count(10)
     page.go_back()
@@ -123,20 +143,35 @@ def test_examples_are_questions_with_answers(page: Page, service: Service):
     expect(page.locator("#whether .figures")).to_be_visible()
 
 
+def copied_rows(page: Page) -> list[dict[str, str]]:
+    page.evaluate("navigator.clipboard.writeText('')")
+    page.get_by_role("button", name="Copy CSV").click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('start,'))")
+    return list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
+
+
 def test_events_are_copied_as_csv_and_json(browser: Browser, service: Service):
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     show(page, service, "home")
     found = get(service, "/v1/events", within=7, top=25)["events"]
-    page.get_by_role("button", name="Copy CSV").click()
-    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('subject,'))")
-    rows = list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
-    names = ("subject", "relation", "object")
+    rows = copied_rows(page)
+    # The columns of `titer events --out`, which also have the number of the question and evidence.
+    assert list(rows[0]) == [name for name in EVENT_SCHEMA.names if name not in LEFT_OUT]
+    names = ("subject", "relation", "object", "kind", "rate")
     assert [[row[name] for name in names] for row in rows] == [[one[name] for name in names] for one in found]
     assert [float(row["probability"]) for row in rows] == [one["probability"] for one in found]
+    assert {(row["start"], row["end"], row["steps"]) for row in rows} == {("2023-07-01", "2023-07-07", "7")}
     page.get_by_role("button", name="Copy JSON").click()
     page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('{'))")
     assert json.loads(page.evaluate("navigator.clipboard.readText()"))["events"] == found
+    show(page, service, "when")
+    rows = copied_rows(page)
+    assert list(rows[0]) == [name for name in STEP_SCHEMA.names if name not in LEFT_OUT]
+    assert {(row["subject"], row["relation"], row["object"]) for row in rows} == {
+        ("Aldoria", "hold talks with", "Drovia")
+    }
+    assert [row["ahead"] for row in rows] == [str(ahead) for ahead in range(1, 31)]
     context.close()
 
 
@@ -178,6 +213,25 @@ def test_every_view_is_accessible_and_needs_no_sideways_scrolling(browser: Brows
             assert page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
+def test_dates_are_worded_as_the_service_words_them(page: Page, service: Service):
+    page.goto(service.url)
+    labels = ["2023-06-30", "2023-06", "2023-06-30 07:00", "2023-Q2", "2023", "17", "2023-13-01"]
+    words = page.evaluate(
+        "labels => import('/page/elements.js').then(({ dateWords }) => labels.map(dateWords))", labels
+    )
+    assert words == ["30 Jun 2023", "Jun 2023", "30 Jun 2023, 07:00", "Q2 2023", "2023", "17", "2023-13-01"]
+
+
+def test_a_narrow_screen_shows_evidence_without_gaps(browser: Browser, service: Service):
+    for page in new_page(browser, viewport={"width": 390, "height": 800}):
+        show(page, service, "when")
+        words, button = page.locator("#whether .reasons li").first.locator("> span:not(.number)").all()
+        boxes = words.bounding_box(), button.bounding_box()
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[1]["y"] - boxes[0]["y"] - boxes[0]["height"] < 8
+
+
 def test_the_accessibility_check_finds_unlabelled_fields_and_pale_text(page: Page, service: Service):
     show(page, service, "examples")
     assert not barriers(page)
@@ -215,6 +269,31 @@ def test_an_entity_is_found_with_the_keyboard_alone(page: Page, service: Service
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Aldoria")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_entity_or_relation_is_found_by_name_in_every_view(browser: Browser, service: Service, width: int):
+    for page in new_page(browser, viewport={"width": width, "height": 800}):
+        show(page, service, "record")
+        heading, field = page.get_by_role("heading", level=1), page.get_by_label("Find an entity or relation")
+        field.press_sequentially("br")
+        options = page.get_by_role("option")
+        expect(options.last).to_have_text(re.compile(r"^briefrelation, \d+ facts$"))
+        expect(options.first).to_have_text(re.compile(r"^Brenmark\d+ facts$"))
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not barriers(page)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(heading).to_have_text("Brenmark")
+        expect(heading).to_be_focused()
+        expect(field).to_have_value("")
+        field.fill("brief")  # without choosing from the list
+        page.keyboard.press("Enter")
+        expect(heading).to_have_text("brief")
+        assert "/relation?name=brief" in page.url
+        field.fill("Aldorai")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("unknown entity 'Aldorai'")
 
 
 def test_the_past_of_an_entity_is_shown_when_the_forecast_fails(page: Page, service: Service):

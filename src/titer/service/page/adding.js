@@ -2,9 +2,10 @@
 
 import { call } from "./api.js";
 import { complete } from "./combobox.js";
-import { $, capital, count, el } from "./elements.js";
+import { $, capital, count, dateWords, el } from "./elements.js";
 import { eventList } from "./events.js";
 import { factLine, factsByDate } from "./facts.js";
+import { askAboutNew, button, refusal, say, unknownEntities, useButton } from "./forms.js";
 import { address } from "./navigation.js";
 import { overview, refresh, usualWindow } from "./overview.js";
 import { forget } from "./whether.js";
@@ -18,72 +19,70 @@ export function clear() {
 }
 
 export async function show(isCurrent) {
-  const { read_only: readOnly, next } = await overview();
+  const [{ read_only: readOnly }] = await Promise.all([overview(), showDate()]);
   if (!isCurrent()) return;
   $("add").hidden = readOnly;
   $("add-note").replaceChildren(...(readOnly
     ? ["This service is read-only. Start it with a token to add facts: ", el("code", {}, "titer serve RUN --token …")]
     : ["Facts are stored, and used by the forecasts from then on. To remove the last addition: ", el("code", {}, "titer facts undo RUN"),
       ". To try something out without storing it, ask a question and use ", el("a", { href: "/question" }, "what if"), "."]));
-  $("add-time").placeholder = next;
   if (!$("add-result").childElementCount) await showLately(isCurrent);
+}
+
+// The date of the last known fact: a fact on the day after it would end that day for the forecasts.
+async function showDate() {
+  $("add-time").placeholder = (await call("/v1/model")).last;
 }
 
 async function showLately(isCurrent) {
   const { facts } = await call(address("/v1/past-events", { limit: String(LATELY) }));
-  if (isCurrent()) $("add-result").replaceChildren(el("section", {}, el("h2", {}, "Latest known facts"), factsByDate(facts)));
+  if (isCurrent()) $("add-result").replaceChildren(el("section", { class: "spread" }, el("h2", {}, "Latest known facts"), factsByDate(facts)));
 }
 
-// Names that are not known become new entities, which a slip must not do unnoticed.
-async function unknownNames(fact) {
-  const found = await Promise.all(["subject", "object"].map(async (part) => {
-    const { names } = await call(address("/v1/names", { kind: "entity", q: fact[part], limit: "50" }));
-    return names.some(({ name }) => name === fact[part]) ? null : { part, name: fact[part], names: names.slice(0, 5) };
-  }));
-  return found.filter(Boolean);
-}
-
-function say(...parts) {
-  $("add-said").replaceChildren(...parts);
-  $("status").textContent = $("add-said").textContent;
-}
-
-async function submit(fact, { backfill = false, sure = false } = {}) {
+async function submit(fact, { sure, ...accepted } = {}) {
   $("add-button").disabled = true;
   try {
-    const unknown = sure ? [] : await unknownNames(fact);
-    if (unknown.length) return askAboutNew(fact, unknown, backfill);
-    const added = await call("/v1/facts", { facts: [fact], backfill });
+    // A name that is not known becomes a new entity, which a slip must not do unnoticed.
+    const unknown = sure ? [] : await unknownEntities(fact);
+    if (unknown.length) {
+      return askAboutNew("add", unknown, ["Add as a new entity", "Add as new entities"], () => submit(fact, { ...accepted, sure: true }));
+    }
+    const added = await call("/v1/facts", { facts: [fact], ...accepted });
     await showAdded(fact, added);
   } catch (error) {
-    showRefusal(fact, error, sure);
+    showRefusal(fact, error, { sure, ...accepted });
   } finally {
     $("add-button").disabled = false;
   }
 }
 
-const button = (words, click) => el("button", { type: "button", click }, words);
+// What the service refuses unless it is told to accept it, and the button that does so.
+const ACCEPTED = [
+  { refusal: /; only a backfill .*$/, label: "Add it to the past", option: "backfill" },
+  { refusal: /; allow_future .*$/, label: "Add it all the same", option: "allow_future" },
+];
 
-function askAboutNew(fact, unknown, backfill) {
-  say(el("div", { class: "question-box" }, ...unknown.flatMap(({ part, name, names }) => [
-    el("p", {}, `“${name}” is not known yet.`),
-    ...names.map((one) => button(one.name, () => { $(`add-${part}`).value = one.name; say(); $("add-button").focus(); })),
-  ]), el("p", {}, button(unknown.length > 1 ? "Add as new entities" : "Add as a new entity", () => submit(fact, { backfill, sure: true })))));
-  $("add-said").querySelector("button").focus();
+// The service names the place of the fact in a list and its own options, neither of which the form has.
+function inWords(line) {
+  const words = line.replace(/^facts, row 1(, column '\w+')?: /, "");
+  return ACCEPTED.reduce((text, { refusal: part }) => text.replace(part, "."), words);
 }
 
-function showRefusal(fact, error, sure) {
-  const early = /--backfill|before the last known/.test([error.message, ...(error.details ?? [])].join(" "));
-  say(el("div", { class: "question-box bad-box", role: "alert" }, el("p", {}, error.message), ...(error.details ?? []).map((line) => el("p", {}, line)),
-    ...(error.suggestions ?? []).map((name) => button(name, () => { $("add-relation").value = name; say(); $("add-button").focus(); })),
-    ...(early ? [button("Add it to the past", () => submit(fact, { backfill: true, sure }))] : [])));
+function showRefusal(fact, error, options) {
+  const lines = [error.message, ...(error.details ?? [])], similar = /did you mean '(.+)'\?$/.exec(error.message);
+  const use = (name) => { $("add-relation").value = name; say("add-said"); $("add-button").focus(); };
+  const names = error.suggestions?.length ? error.suggestions : similar ? [similar[1]] : [];
+  const possible = ACCEPTED.filter(({ refusal: part }) => lines.some((line) => part.test(line)));
+  say("add-said", refusal(lines.map(inWords), ...names.map((name) => useButton(name, use)),
+    ...possible.map(({ label, option }) => button(label, () => submit(fact, { ...options, [option]: true })))));
 }
 
 // The new fact, and what is likely for its entities now.
 async function showAdded(fact, { added, known, new_entities: fresh }) {
   refresh();
   forget();
-  say(el("p", { class: "good" }, added ? "Added: " : "Known already: ", factLine(fact), `, ${fact.time}.`,
+  showDate();
+  say("add-said", el("p", { class: "good" }, added ? "Added: " : "Known already: ", factLine(fact), `, ${dateWords(fact.time)}.`,
     ...(fresh.length ? [` ${count(fresh.length, "entity").replace("entitys", "entities")} without a fact in training: ${fresh.join(", ")}.`] : []),
     ...(known && !added ? [" Nothing was changed."] : [])));
   $("add-object").value = "";
@@ -104,9 +103,9 @@ async function showAdded(fact, { added, known, new_entities: fresh }) {
   }
 }
 
-complete("add-subject", "entity");
-complete("add-relation", "relation");
-complete("add-object", "entity");
+complete("add-subject", ["entity"]);
+complete("add-relation", ["relation"]);
+complete("add-object", ["entity"]);
 $("add").addEventListener("submit", (event) => {
   event.preventDefault();
   const fact = Object.fromEntries(PARTS.map((part) => [part, $(`add-${part}`).value.trim()]));

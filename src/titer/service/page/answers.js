@@ -1,10 +1,10 @@
 // The list of answers; after a change of the history, with how far each has moved and how likely it was.
 
-import { $, MIN_PROBABILITY, el, percent, svg } from "./elements.js";
+import { $, MIN_PROBABILITY, dateWords, el, percent, svg } from "./elements.js";
 import { copyButtons } from "./export.js";
 
 export function showAnswers({ after, moves }, state, go) {
-  $("asked").textContent = `${after.subject ?? "?"} — ${after.relation} — ${after.object ?? "?"}, ${after.time}`;
+  $("asked").textContent = `${after.subject ?? "?"} — ${after.relation} — ${after.object ?? "?"}, ${dateWords(after.time)}`;
   document.title = `${$("asked").textContent} – titer`;
   $("horizon").textContent = [after.horizon, after.caution].filter(Boolean).join(". ");
   $("meaning").textContent = after.meaning;

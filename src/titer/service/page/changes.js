@@ -1,10 +1,11 @@
 // What-if: facts that are left out of the history or added to it, each with undo, and a form to add one.
 
 import { complete } from "./combobox.js";
-import { $, el } from "./elements.js";
+import { $, dateWords, el } from "./elements.js";
+import { askAboutNew, refusal, say, unknownEntities, useButton } from "./forms.js";
 
 const PARTS = ["subject", "relation", "object", "time"];
-const line = ({ subject, relation, object, time }) => `${subject} ${relation} ${object}, ${time ?? "all such facts"}`;
+const line = ({ subject, relation, object, time }) => `${subject} ${relation} ${object}, ${time === undefined ? "all such facts" : dateWords(time)}`;
 const plain = (fact) => Object.fromEntries(PARTS.map((part) => [part, fact[part]]));
 const same = (one, other) => PARTS.every((part) => String(one[part]) === String(other[part]));
 
@@ -34,9 +35,11 @@ export function showChanges(state, go) {
 // The form is part of the document, so what is typed in it survives new answers.
 let current = null;
 
-export function showSupposing(state, go) {
-  current = { state, go };
+// `check` asks the changed question first: a misspelt fact must not replace what is shown by an error.
+export function showSupposing(state, go, check) {
+  current = { state, go, check };
   $("supposing").hidden = false;
+  $("suppose-said").replaceChildren();
   if (!$("suppose-subject").value) $("suppose-subject").value = state.subject || state.object;
 }
 
@@ -45,15 +48,38 @@ export function hideChanges() {
   $("changes").replaceChildren();
 }
 
-complete("suppose-subject", "entity");
-complete("suppose-relation", "relation");
-complete("suppose-object", "entity");
+async function suppose(fact, { sure = false } = {}) {
+  const { state, go, check } = current, here = location.href;
+  const next = { ...state, with: [...state.with, fact] };
+  $("suppose-button").disabled = true;
+  try {
+    const unknown = sure ? [] : await unknownEntities(fact);
+    if (!unknown.length) await check(next);
+    if (location.href !== here) return; // the user asked something else meanwhile
+    if (unknown.length) {
+      return askAboutNew("suppose", unknown, ["Suppose a new entity", "Suppose new entities"], () => suppose(fact, { sure: true }));
+    }
+    go(next);
+    $("suppose-object").value = "";
+    $("suppose-object").focus();
+  } catch (error) {
+    if (location.href === here) showRefusal(error);
+  } finally {
+    $("suppose-button").disabled = false;
+  }
+}
+
+function showRefusal(error) {
+  const use = (name) => { $("suppose-relation").value = name; say("suppose-said"); $("suppose-button").focus(); };
+  say("suppose-said", refusal([error.message, ...(error.details ?? [])], ...(error.suggestions ?? []).map((name) => useButton(name, use))));
+}
+
+complete("suppose-subject", ["entity"]);
+complete("suppose-relation", ["relation"]);
+complete("suppose-object", ["entity"]);
 $("suppose").addEventListener("submit", (event) => {
   event.preventDefault();
   const fact = Object.fromEntries(PARTS.map((part) => [part, $(`suppose-${part}`).value.trim()]));
   fact.time ||= $("suppose-time").placeholder; // the day of the last known fact
-  const { state, go } = current;
-  if (!state.with.some((one) => same(one, fact))) go({ ...state, with: [...state.with, fact] });
-  $("suppose-object").value = "";
-  $("suppose-object").focus();
+  if (!current.state.with.some((one) => same(one, fact))) suppose(fact);
 });

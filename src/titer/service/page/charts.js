@@ -2,7 +2,7 @@
 
 import { $, el, svg, wholePercent } from "./elements.js";
 
-const MARGIN = 44, NARROWEST = 280, WIDEST = 1140, TWO_COLUMNS = 960;
+const MARGIN = 44, NARROWEST = 280, WIDEST = 1140, TWO_COLUMNS = 960, SMALL = 320, DATE_SPACE = 150;
 
 // Drawn as wide as its place on the page, so that text keeps its size on narrow screens.
 const available = (columns = 1) => {
@@ -45,7 +45,18 @@ export function timelineChart(bars, name) {
       class: "first", x: MARGIN + i * wide + wide * 0.08, width: wide * 0.84, y: y(bar.facts), height: bottom - y(bar.facts),
     }, title(`from ${bar.date}: ${bar.facts.toLocaleString("en")}`))),
     line(MARGIN, bottom, width, bottom, "axis"),
-    text(MARGIN, height - 6, bars[0].date, "start"), text(width, height - 6, bars.at(-1).date, "end"));
+    text(MARGIN, height - 6, bars[0].date, "start"), text(width, height - 6, bars.at(-1).date, "end"),
+    ...datesBetween(bars, wide, width).flatMap(({ date, x }) => [line(x, bottom, x, bottom + 5, "axis"), text(x, height - 6, date)]));
+}
+
+// Bars between the first and the last whose dates fit, at equal distances; each begins at its tick.
+function datesBetween(bars, wide, width) {
+  const parts = Math.min(Math.floor(width / DATE_SPACE), Math.floor(bars.length / 2)), found = [];
+  for (let part = 1; part < parts; part += 1) {
+    const place = Math.round((part * bars.length) / parts);
+    found.push({ date: bars[place].date, x: MARGIN + place * wide });
+  }
+  return found;
 }
 
 // The probability that an event has happened by each step, as stairs; dotted, what it was before a change.
@@ -88,19 +99,20 @@ export function hitsChart(checked, dates, name) {
 }
 
 // The share of events that happened, by their probability; on the diagonal both are equal.
-export function reliabilityChart(bins, name) {
-  const width = available(2), height = 300, top = 16, bottom = height - 40, right = width - 8;
+export function reliabilityChart(bins, name, isSmall = false) {
+  const width = isSmall ? Math.min(available(), SMALL) : available(2), height = isSmall ? 200 : 300;
+  const top = 16, bottom = height - 40, right = width - 8, ticks = isSmall ? [0, 0.5, 1] : SHARES, largest = isSmall ? 5 : 8;
   // Dots at 0% and 100% cover neither the labels nor the edge.
   const inside = 14, x = (value) => MARGIN + inside + value * (right - MARGIN - 2 * inside);
   const y = (value) => bottom - inside - value * (bottom - top - inside);
   const most = Math.max(...bins.map((bin) => bin.forecasts));
   return figure(name, width, height,
-    ...guides(SHARES, y, right, wholePercent),
+    ...guides(ticks, y, right, wholePercent),
     line(x(0), y(0), x(1), y(1), "dotted"),
     ...bins.map(({ forecasts, probability, frequency }) => svg("circle", {
-      class: "mark", cx: x(probability), cy: y(frequency), r: 4 + 8 * (Math.log1p(forecasts) / Math.log1p(most)) ** 2,
+      class: "mark", cx: x(probability), cy: y(frequency), r: 4 + largest * (Math.log1p(forecasts) / Math.log1p(most)) ** 2,
     }, title(`${forecasts.toLocaleString("en")} forecasts of about ${wholePercent(probability)}: ${wholePercent(frequency)} happened`))),
     line(MARGIN, bottom, right, bottom, "axis"),
-    ...SHARES.map((value) => text(x(value), bottom + 18, wholePercent(value))),
+    ...ticks.map((value) => text(x(value), bottom + 18, wholePercent(value))),
     text((MARGIN + right) / 2, height - 6, "probability"));
 }

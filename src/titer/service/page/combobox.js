@@ -1,14 +1,28 @@
 // A text field that completes names: a list of matching names, each with the number of its facts.
+// With several kinds of names, those of relations say so.
 
 import { call } from "./api.js";
 import { $, count, el } from "./elements.js";
 
-const LIMIT = 10;
+const LIMIT = 10, MIN_RELATIONS = 3;
 
-export function complete(id, kind) {
+async function namesOf(kind, typed) {
+  const { names } = await call(`/v1/names?kind=${kind}&limit=${LIMIT}&q=${encodeURIComponent(typed)}`);
+  return names.map((one) => ({ ...one, kind }));
+}
+
+// Names of one kind, or entities first and then relations.
+async function namesLike(kinds, typed) {
+  const [first, rest = []] = await Promise.all(kinds.map((kind) => namesOf(kind, typed)));
+  return [...first.slice(0, LIMIT - Math.min(MIN_RELATIONS, rest.length)), ...rest].slice(0, LIMIT);
+}
+
+// What is chosen is written into the field, unless `pick` is given. Returns a function that finds what is typed.
+export function complete(id, kinds, pick) {
   const input = $(id);
   const list = el("ul", { class: "options", role: "listbox", id: `${id}-options`, hidden: "", "aria-label": "Names" });
-  let latest = 0, active = -1;
+  const about = ({ kind, facts }) => `${kinds.length > 1 && kind === "relation" ? "relation, " : ""}${count(facts, "fact")}`;
+  let latest = 0, active = -1, shown = [];
   for (const [name, value] of Object.entries({
     role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
     autocomplete: "off", spellcheck: "false",
@@ -23,10 +37,11 @@ export function complete(id, kind) {
     input.removeAttribute("aria-activedescendant");
   };
 
-  const choose = (name) => {
-    const changed = input.value !== name;
-    input.value = name;
+  const choose = (one) => {
     close();
+    if (pick) return pick(one);
+    const changed = input.value !== one.name;
+    input.value = one.name;
     if (changed) input.dispatchEvent(new Event("change", { bubbles: true }));
   };
 
@@ -44,14 +59,15 @@ export function complete(id, kind) {
     const mine = ++latest;
     let names = [];
     try {
-      ({ names } = await call(`/v1/names?kind=${kind}&limit=${LIMIT}&q=${encodeURIComponent(input.value)}`));
+      names = await namesLike(kinds, input.value);
     } catch { /* asking the question reports the problem */ }
     if (mine !== latest || document.activeElement !== input) return;
-    list.replaceChildren(...names.map(({ name, facts }, i) => el("li", {
-      role: "option", id: `${id}-option-${i}`, "aria-selected": "false", "aria-label": `${name}, ${count(facts, "fact")}`,
+    shown = names;
+    list.replaceChildren(...names.map((one, i) => el("li", {
+      role: "option", id: `${id}-option-${i}`, "aria-selected": "false", "aria-label": `${one.name}, ${about(one)}`,
       mousedown: (event) => event.preventDefault(), // the field keeps the focus
-      click: () => choose(name),
-    }, el("span", {}, name), el("span", { class: "number" }, facts.toLocaleString("en")))));
+      click: () => choose(one),
+    }, el("span", {}, one.name), el("span", { class: "number" }, about(one)))));
     active = -1;
     input.removeAttribute("aria-activedescendant");
     list.hidden = !names.length;
@@ -67,7 +83,7 @@ export function complete(id, kind) {
       if (list.hidden) ask(); else move(event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Enter" && !list.hidden && active >= 0) {
       event.preventDefault();
-      choose(list.children[active].firstChild.textContent);
+      choose(shown[active]);
     } else if (event.key === "Enter") {
       close();
     } else if (event.key === "Escape" && !list.hidden) {
@@ -75,4 +91,5 @@ export function complete(id, kind) {
       close();
     }
   });
+  return () => namesLike(kinds, input.value.trim());
 }

@@ -1,35 +1,69 @@
 // A list of likely events: probability, lift, one line of evidence, and more evidence on request.
 
 import { call } from "./api.js";
-import { chance, count, el, svg } from "./elements.js";
+import { capital, chance, count, el, svg } from "./elements.js";
 import { copyButtons, eventRows } from "./export.js";
 import { factLine } from "./facts.js";
 import { address } from "./navigation.js";
 import { eventReasons } from "./reasons.js";
 
 const EVIDENCE = 3;
+const MIN_LISTED = 0.005; // what is less likely would be a long list of events that do not happen
+
+const LASTING = new Set(["continues", "begins", "ends"]);
 
 let rows = 0; // every row has a number, for the id of its evidence
 
-// The evidence of the rows is asked for one by one while `isCurrent()`, so that other questions need not wait long.
-export function eventList(forecast, isCurrent) {
-  if (!forecast.events.length) {
-    return el("p", { class: "empty" }, "No event is likely enough to be listed. Choose a longer window, or fewer filters.");
-  }
-  const made = forecast.events.map((event) => row(event, forecast));
-  explainAll(made, isCurrent);
-  return el("div", {}, el("ol", { class: "events" }, ...made.map((one) => one.node)),
-    copyButtons("events", eventRows(forecast.events), forecast));
+// The forecast with the events that are worth listing.
+export const listed = (forecast) => ({ ...forecast, events: forecast.events.filter(({ probability }) => probability >= MIN_LISTED) });
+
+export function eventList(found, isCurrent, advice = "") {
+  const forecast = listed(found);
+  if (!forecast.events.length) return el("p", { class: "empty" }, `No event is likely enough to be listed.${advice && ` ${advice}`}`);
+  const list = el("div", {}, el("ol", { class: "events" }));
+  extendList(list, forecast, isCurrent);
+  return list;
 }
 
-async function explainAll(made, isCurrent) {
-  for (const one of made) {
-    if (!isCurrent()) return;
-    try { await one.explain(); } catch { return; } // the button "Why?" reports the problem
-  }
+// Adds the rows that a longer forecast has, and copies all of it from then on. Returns the first new row.
+export function extendList(list, found, isCurrent) {
+  const forecast = listed(found), rows = list.querySelector("ol");
+  const made = forecast.events.slice(rows.childElementCount).map((event) => row(event, forecast));
+  rows.classList.toggle("lasting", forecast.events.some(({ kind }) => LASTING.has(kind)));
+  rows.append(...made.map((one) => one.node));
+  list.querySelector(".actions")?.remove();
+  list.append(copyButtons("events", eventRows(forecast), forecast));
+  explainVisible(made, isCurrent);
+  return made[0]?.node;
 }
 
-function row(event, { start, steps }) {
+// Rows get their evidence when they come near the screen, one by one while `isCurrent()`, so that other questions need not
+// wait long.
+function explainVisible(made, isCurrent) {
+  const waiting = [];
+  let isBusy = false;
+  const explainAll = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      while (waiting.length && isCurrent()) await waiting.shift().explain();
+    } catch {
+      near.disconnect(); // the button "Why?" reports the problem
+    }
+    isBusy = false;
+  };
+  const near = new IntersectionObserver((entries) => {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+      near.unobserve(target);
+      waiting.push(made.find(({ node }) => node === target));
+    }
+    explainAll();
+  }, { rootMargin: "100% 0%" });
+  // The row of an end shows no evidence before it is asked for.
+  for (const { node, event } of made) if (event.kind !== "ends") near.observe(node);
+}
+
+function row(event, { start, steps, sort }) {
   const { subject, relation, object } = event;
   let asked = null;
   const explain = () => (asked ??= call(address("/v1/likely", {
@@ -46,23 +80,34 @@ function row(event, { start, steps }) {
   const node = el("li", {},
     el("div", { class: "chance" }, el("span", { class: "number" }, chance(event.probability)), bar(event)),
     el("div", { class: "what" }, factLine(event), note),
-    el("span", { class: "lift", title: event.rate }, lift(event)), button, more);
-  return { node, explain };
+    el("span", { class: "lift", title: event.rate }, ...remarks(event, sort)), button, more);
+  return { node, explain, event };
 }
 
-// The bar is the probability; the mark, which is higher than the bar, is the usual one. Nothing is usual about a first time.
-const bar = ({ probability, usual }) => svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+// The bar is the probability; the mark, which is higher than the bar, is the usual one. Nothing is usual about a first time,
+// nor about an end.
+const bar = ({ probability, usual, kind }) => svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
   svg("rect", { class: "guide-bar", y: 3, width: 100, height: 6 }), svg("rect", { class: "first", y: 3, width: 100 * probability, height: 6 }),
-  ...(usual > 0 ? [svg("rect", { class: "usual", x: Math.min(97.5, 100 * usual), width: 2.5, height: 12 })] : []));
+  ...(usual > 0 && kind !== "ends" ? [svg("rect", { class: "usual", x: Math.min(97.5, 100 * usual), width: 2.5, height: 12 })] : []));
 
 const lift = ({ lift: value, kind }) => (kind === "new" || value === null ? "new" : value >= 9.95 ? `${value.toFixed(0)}×` : `${value.toFixed(1)}×`);
 
-// The second part of the rate is the lift, which has a column of its own.
-export const past = ({ times, last, rate }) =>
-  (last ? `${count(times, "time")} before, most recently ${last.date}; ${rate.split(",")[0]}` : "Never before");
+// The lift of an end compares it with all steps without the fact, so it says little.
+export const hasLift = ({ kind }, sort) => kind !== "ends" || sort === "lift";
+const remarks = (event, sort) => [
+  ...(LASTING.has(event.kind) ? [el("span", { class: "kind" }, event.kind), " "] : []), ...(hasLift(event, sort) ? [lift(event)] : [])];
+
+// The second part of the rate is the lift, which has a column of its own. What holds now was most recently known one step ago.
+export function past({ times, last, rate, kind }) {
+  if (!last) return "Never before";
+  const usual = rate.split(",")[0];
+  if (!LASTING.has(kind)) return `${count(times, "time")} before, most recently ${last.date}; ${usual}`;
+  return capital(usual) + (kind === "begins" ? `, most recently ${last.date}` : "");
+}
 
 // The strongest evidence, unless it is the same fact: then the number of its occurrences is more informative.
 function lineOf(event, { causes, reasons }) {
+  if (event.kind === "ends") return past(event); // the evidence is that for going on
   const same = (fact) => ["subject", "relation", "object"].every((part) => fact[part] === event[part]);
   const [best] = [...causes.slice(0, 1), ...reasons.slice(0, 1)].filter(({ facts }) => facts.length && !facts.every(same));
   return best && (event.times === 0 || !causes[0]?.facts.every(same)) ? best.text : past(event);
@@ -78,7 +123,7 @@ async function toggle(button, more, note, event, explain) {
   try {
     const found = await explain();
     more.dataset.filled = "yes";
-    more.replaceChildren(...(note.textContent === past(event) ? [] : [el("p", { class: "note" }, `${past(event)}.`)]), ...eventReasons(found), el("p", { class: "links" },
+    more.replaceChildren(...(note.textContent === past(event) ? [] : [el("p", { class: "note" }, `${past(event)}.`)]), ...eventReasons({ ...found, kind: event.kind }), el("p", { class: "links" },
       el("a", { href: address("/question", { subject, relation, object }) }, "When, and what if?"),
       el("a", { href: address("/question", { subject, relation }) }, "Who else?")));
   } catch (error) {

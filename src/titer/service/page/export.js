@@ -41,13 +41,21 @@ const action = (label, act) => {
   return button;
 };
 
-// Buttons that copy a result: rows as CSV, and the whole response as JSON.
+// Buttons that copy a result: rows as CSV, and the whole response as JSON. The steps of a curve get the names of its event.
 export const copyButtons = (name, rows, result) => el("p", { class: "actions" },
-  action("Copy CSV", (button) => copy(button, csv(rows), `${name}.csv`, "text/csv")),
+  action("Copy CSV", (button) => copy(button, csv(rows === result.curve ? stepRows(result) : rows), `${name}.csv`, "text/csv")),
   action("Copy JSON", (button) => copy(button, JSON.stringify(result, null, 2), `${name}.json`, "application/json")));
 
-export const eventRows = (events) => events.map(({ subject, relation, object, probability, expected, usual, lift, kind, times, last }) =>
-  ({ subject, relation, object, probability, expected, usual, lift, kind, times, last: last?.time }));
+const WINDOW = ["start", "end", "steps"], NAMES = ["subject", "relation", "object"];
+const EVENT = ["rank", ...NAMES, "probability", "expected", "usual", "lift", "kind", "rate", "times"];
+const STEP = ["time", "ahead", "first", "by", "survival", "probability"];
+const pick = (found, names) => Object.fromEntries(names.map((name) => [name, found[name]]));
+
+// The columns of `titer events --out` and `titer when --out`, except evidence.
+export const eventRows = (forecast) => forecast.events.map((event) =>
+  ({ ...pick(forecast, WINDOW), ...pick(event, EVENT), last: event.last?.time }));
+const stepRows = (forecast) => forecast.curve.map((step) =>
+  ({ ...pick(forecast, WINDOW), ...pick(forecast.event, NAMES), ...pick(step, STEP) }));
 
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "stroke-linecap",
   "paint-order", "font-size", "font-weight", "font-family"];

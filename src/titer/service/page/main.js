@@ -2,7 +2,8 @@
 
 import * as adding from "./adding.js";
 import { call } from "./api.js";
-import { $ } from "./elements.js";
+import { $, dateWords } from "./elements.js";
+import "./find.js";
 import * as home from "./home.js";
 import { navigate, parameter } from "./navigation.js";
 import { overview } from "./overview.js";
@@ -65,7 +66,7 @@ show(); // before the first response, so that text typed meanwhile is kept
 
 try {
   const about = await call("/v1/model");
-  $("about").textContent = `${about.model}, trained on ${about.dataset}: ${about.facts.toLocaleString("en")} facts from ${about.first} to ${about.last}.`;
+  $("about").textContent = `${about.model}, trained on ${about.dataset}: ${about.facts.toLocaleString("en")} facts from ${dateWords(about.first)} to ${dateWords(about.last)}.`;
   $("at").placeholder = about.next;
   $("suppose-time").placeholder = about.last;
   document.querySelector('nav [data-view="adding"]').hidden = (await overview()).read_only;

@@ -2,6 +2,7 @@
 
 import { isChanged, unchanged } from "./changes.js";
 import { $, el } from "./elements.js";
+import { button, useButton } from "./forms.js";
 import { navigate } from "./navigation.js";
 import { readState, stateAddress } from "./state.js";
 
@@ -19,9 +20,9 @@ export function showProblem(error, retry) {
   };
   const state = readState();
   $("problem").replaceChildren(el("p", {}, error.message), ...(error.details ?? []).map((line) => el("p", {}, line)),
-    ...(error.suggestions ?? []).map((name) => el("button", { type: "button", click: () => fix(name) }, name)),
-    ...(isChanged(state) ? [el("button", { type: "button", click: () => navigate(stateAddress(unchanged(state))) }, "Undo all changes")] : []),
-    ...(TEMPORARY.has(error.code) ? [el("button", { type: "button", click: retry }, "Try again")] : []));
+    ...(error.suggestions ?? []).map((name) => useButton(name, fix)),
+    ...(isChanged(state) ? [button("Undo all changes", () => navigate(stateAddress(unchanged(state))))] : []),
+    ...(TEMPORARY.has(error.code) ? [button("Try again", retry)] : []));
   $("problem").hidden = false;
 }
 

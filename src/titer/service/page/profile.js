@@ -60,22 +60,23 @@ const allLikely = (filter) => el("p", {}, el("a", { href: address("/", filter) }
 
 const waiting = () => el("div", {}, el("p", { class: "loading" }, "Forecasting…"));
 
+const besideLately = (facts, ...lists) => el("div", { class: "columns" }, el("div", { class: "thirds" }, ...lists),
+  el("div", { class: "beside" }, section("Lately", factsByDate(facts))));
+
 function entityPage(past, facts) {
   const does = waiting(), receives = waiting();
   $("profile").replaceChildren(...intro(past),
     section("Likely next", el("p", { class: "note window" }), el("div", { class: "halves" },
       el("section", {}, el("h3", {}, `By ${past.name}`), does), el("section", {}, el("h3", {}, `To ${past.name}`), receives)), allLikely({ entity: past.name })),
-    el("div", { class: "thirds" }, section("Usual partners", entityNames(past.partners)),
-      section("Does", relationNames(past.does)), section("Receives", relationNames(past.receives))),
-    section("Lately", factsByDate(facts)));
+    besideLately(facts, section("Usual partners", entityNames(past.partners)),
+      section("Is the subject of", relationNames(past.does)), section("Is the object of", relationNames(past.receives))));
   return [[does, { subject: past.name }], [receives, { object: past.name }]];
 }
 
 function relationPage(past, facts) {
   const next = waiting();
   $("profile").replaceChildren(...intro(past), section("Likely next", el("p", { class: "note window" }), next, allLikely({ relation: past.name })),
-    el("div", { class: "thirds" }, section("Subjects", entityNames(past.subjects)),
-      section("Objects", entityNames(past.objects)), section("Pairs", countedNames(past.pairs, pairLine))),
-    section("Lately", factsByDate(facts)));
+    besideLately(facts, section("Subjects", entityNames(past.subjects)),
+      section("Objects", entityNames(past.objects)), section("Pairs", countedNames(past.pairs, pairLine))));
   return [[next, { relation: past.name }]];
 }

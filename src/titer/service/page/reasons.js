@@ -27,13 +27,13 @@ function leaveOutButtons({ facts, count, text }, onLeaveOut) {
 }
 
 // Causes (why something happens at all) and reasons (why with this object), strongest first.
-export function eventReasons({ causes, reasons, object }, onLeaveOut) {
+export function eventReasons({ causes, reasons, object, kind }, onLeaveOut) {
   const part = (title, items, meaning) => {
     const shown = worthShowing(items);
     return shown.length ? [el("h3", {}, title), reasonList(shown, onLeaveOut), el("p", { class: "note" }, meaning)] : [];
   };
   const found = [
-    ...part("What makes it likely now", causes, "Percentages divide how much the event's intensity falls without each group of facts."),
+    ...part(kind === "ends" ? "What makes it likely to continue" : "What makes it likely now", causes, "Percentages are shares of how much less likely it would be without these facts."),
     ...part(`Why ${object}`, reasons, `Percentages divide the weight of ${object} as the answer before calibration.`),
   ];
   return found.length ? found : [el("p", { class: "empty" }, "The model has no evidence to show for this event.")];

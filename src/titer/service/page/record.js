@@ -74,6 +74,7 @@ function draw(state) {
   const inOrder = [...checked].reverse(), dates = inOrder.map(({ start }) => state.dates[starts.indexOf(start)]);
   const bins = pooled(checked), hitsPart = hitsChart(inOrder, dates, "Most likely events that happened in each period");
   const reliability = reliabilityChart(bins, "Share of events that happened, by probability");
+  const unexpected = [missed(checked), surprises(checked)];
   const figure = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, value));
   $("record").replaceChildren(
     el("p", { class: "lead" }, `Each period of ${words} was forecast with the facts before it only. None of these facts was used in training.`), ...waiting,
@@ -84,9 +85,9 @@ function draw(state) {
     el("div", { class: "halves charts" },
       section(`The ${count(checked[0].top.length, "most likely event")} of each period`, "Bars: how many happened. Marks: how many were expected.", hitsPart),
       section("Reliability", "Of all events with a similar probability, the share that happened. On the line, both are equal; larger dots stand for more events.", reliability)),
-    el("div", { class: "halves" },
-      section("Likely, but did not happen", null, events(missed(checked), "Every likely event happened.")),
-      section("Unlikely, but happened", null, events(surprises(checked), "No unlikely event happened."))),
+    el("div", { class: unexpected.every((list) => list.length) ? "halves" : "spread" },
+      section("Likely, but did not happen", null, events(unexpected[0], "Every likely event happened.")),
+      section("Unlikely, but happened", null, events(unexpected[1], "No unlikely event happened."))),
     actions(checked, state, hitsPart, reliability));
   $("status").textContent = sentence(state);
 }
