@@ -283,8 +283,45 @@ def test_lasting_facts_continue_begin_and_end(lasting: Forecaster):
     assert ends[0].kind == "ends"
     assert ends[0].probability == pytest.approx(1 - continues.probability, abs=1e-5)
     assert "held in" in continues.rate
-    assert "that it continues in the 30 years" in str(lasting.when("person 0", "plays for", "club 0", start="2018"))
     assert "that it begins in the 30 years" in str(lasting.when("person 0", "plays for", "club 1", start="2018"))
+
+
+def test_a_fact_that_holds_is_asked_when_it_ends(lasting: Forecaster):
+    club = ("person 0", "plays for", "club 0")
+    found = lasting.when(*club, start="2018")
+    assert found.event.kind == "ends"
+    assert found.event.probability == found.curve[-1].by > 0
+    assert [step.by for step in found.curve] == sorted(step.by for step in found.curve)
+    # The same as the list of ends and as the likelihood of each window.
+    for steps in (1, 4, 30):
+        (ends,) = lasting.events(club[0], start="2018", kind="ends", within=steps).events
+        likely = lasting.likely(*club, steps, start="2018")
+        step = found.curve[steps - 1]
+        assert (ends.probability, likely.probability) == (
+            pytest.approx(step.by, abs=1e-5),
+            pytest.approx(step.survival, abs=1e-5),
+        )
+        held = sum(one.probability for one in found.curve[:steps])
+        assert (likely.event.expected, ends.expected) == (pytest.approx(held, abs=1e-4), pytest.approx(held, abs=1e-4))
+    for quantile in found.quantiles:
+        reached = [step.time for step in found.curve if step.by >= quantile.level]
+        assert quantile.time == (reached[0] if reached else None)
+    words = str(found)
+    assert "club 0: when does it end?" in words
+    assert "that it still holds in 2047" in words
+    assert "Bars show the probability that it still holds." in words
+    assert "still holds</th>" in found._repr_html_()
+
+
+def test_a_likelihood_says_whether_a_fact_still_holds(lasting: Forecaster):
+    found = lasting.likely("person 0", "plays for", "club 0", 5, start="2018")
+    still, ended = percent(found.probability), percent(1 - found.probability)
+    assert found.meaning == f"{still} that it still holds in 2022, {ended} that it has ended"
+    assert found.meaning in str(found)
+    assert found.meaning in found._repr_html_()
+    assert f"expected to hold in {found.event.expected:.1f} of 5 steps" in str(found)
+    other = lasting.likely("person 0", "plays for", "club 1", 5, start="2018")
+    assert other.meaning == f"{percent(other.probability)} that it begins"
 
 
 def test_a_likelihood_is_kept_until_a_fact_is_added(

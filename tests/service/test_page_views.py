@@ -112,6 +112,26 @@ def test_a_question_with_subject_and_object_is_answered_by_whether_and_when(page
     expect(page.locator("#whether .figures")).to_be_visible()
 
 
+def test_a_fact_that_holds_is_asked_when_it_ends(page: Page, service: Service):
+    asked = {"subject": "Aldoria", "relation": "hold talks with", "object": "Drovia", "explain": 5}
+    with service.client() as client:
+        found = client.get("/v1/when", params=asked).json()
+    # The small world has no lasting relation, so the answer of the service is that of another event.
+    ends = {**found, "event": {**found["event"], "kind": "ends"}}
+    page.route("**/v1/when?*", lambda route: route.fulfill(json=ends))
+    show(page, service, "when")
+    whether = page.locator("#whether")
+    expect(whether.locator(".figures dt").first).to_have_text("ends within 1 day")
+    expect(whether.get_by_role("heading", name="Probability that it has ended by")).to_be_visible()
+    expect(whether.get_by_role("img", name="Probability that it has ended by each step")).to_be_visible()
+    expect(whether).to_contain_text("It has ended with a probability of")
+    # With a change, the fact no longer holds. Whether it happens is not compared with whether it has ended.
+    whether.get_by_role("button", name=re.compile("^Leave out")).first.click()
+    expect(whether).to_contain_text(f"Before the change: {found['meaning']}.")
+    expect(whether.locator(".figures dt").first).to_have_text("within 1 day")
+    expect(whether.locator(".old")).to_have_count(0)
+
+
 def test_examples_are_questions_with_answers(page: Page, service: Service):
     show(page, service, "examples")
     examples = page.locator("#examples a")

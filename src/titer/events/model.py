@@ -1,5 +1,7 @@
 """Event forecasts: intensities of facts, beside any model that forecasts their objects."""
 
+from itertools import accumulate
+
 import torch
 from torch import Tensor, nn
 
@@ -169,7 +171,7 @@ class EventModel(nn.Module):
             torch.cat([origin.fact.number[known], torch.zeros_like(fresh, dtype=torch.float32)]),
             torch.cat([cumulative[-1], new_cumulative[-1]]),
             torch.cat([expected, new_expected]),
-            torch.cat([at[-1], new_at[-1]]),
+            torch.cat([still_holds(at)[-1], still_holds(new_at)[-1]]),
             max(unlisted, 0.0),
         )
 
@@ -249,6 +251,18 @@ MAX_WINDOWS = 8
 
 def _probability(log_intensity: Tensor) -> Tensor:
     return -torch.expm1(-torch.exp(log_intensity))
+
+
+def still_holds(at: list[Tensor]) -> list[Tensor]:
+    """Return P(a fact still holds at a step), given that it holds before the first one.
+
+    Args:
+        at: P(the fact holds at a step), for each step of a window. A fact that ended may begin again, so this can rise.
+
+    Returns:
+        The smallest of these up to each step, since a fact that still holds has held at all of them.
+    """
+    return list(accumulate(at, torch.minimum))
 
 
 def _consistent(at: list[Tensor], by: list[Tensor]) -> tuple[list[Tensor], list[Tensor], Tensor]:

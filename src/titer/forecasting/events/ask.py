@@ -17,7 +17,7 @@ from titer.forecasting.events.results import (
 )
 from titer.forecasting.events.select import LASTING, Selection, forecast_events, forecast_one
 from titer.forecasting.events.windows import Window, Within
-from titer.forecasting.events.wording import MIN_PROBABILITY, rate_words
+from titer.forecasting.events.wording import MIN_PROBABILITY, meaning, rate_words
 from titer.forecasting.forecast import PastFact, Reason
 from titer.forecasting.limits import check_limit
 from titer.forecasting.predictor import EncodedQuestion, Predictor
@@ -99,6 +99,7 @@ def ask_likely(
     check_limit("explain", explain, 0)
     window = Window.of(predictor, start, within)
     found = forecast_one(predictor, events, window, *_ids(predictor, subject, relation, object))
+    event = _Wording(predictor, events, window, found.listed, found.holds, None).event(0, 1, explain)
     axis = predictor.axis
     return Likelihood(
         start=axis.label(window.start),
@@ -106,7 +107,8 @@ def ask_likely(
         steps=window.steps,
         window=window.words(axis),
         horizon=horizon(window.start, predictor.history, axis),
-        event=_Wording(predictor, events, window, found.listed, found.holds, None).event(0, 1, explain),
+        event=event,
+        meaning=meaning(event.probability, event.kind, axis.when(window.end)),
     )
 
 
@@ -125,6 +127,9 @@ def ask_when(
     axis = predictor.axis
     window = Window.of(predictor, start, MAX_AHEAD)
     found = forecast_one(predictor, events, window, *_ids(predictor, subject, relation, object))
+    # The question about a fact that holds is when it ends.
+    kind = "ends" if bool(found.holds) else None
+    event = _Wording(predictor, events, window, found.listed, found.holds, kind).event(0, 1, explain)
     curve, before = list[SurvivalStep](), 0.0
     for ahead, (at, by) in enumerate(zip(found.at, found.by, strict=True), start=1):
         step = window.start + ahead - 1
@@ -136,7 +141,8 @@ def ask_when(
         steps=window.steps,
         window=window.words(axis),
         horizon=horizon(window.start, predictor.history, axis),
-        event=_Wording(predictor, events, window, found.listed, found.holds, None).event(0, 1, explain),
+        event=event,
+        meaning=meaning(event.probability, event.kind, axis.when(window.end), window.words(axis)),
         quantiles=tuple(_quantile(level, curve) for level in LEVELS),
         curve=tuple(curve),
     )
@@ -167,7 +173,8 @@ class _Wording:
         self.elapsed = max(window.origin - predictor.history.first_time, 1)
         self.holds = holds
         self.lasting = events.lasting[listed.triples.relation] >= LASTING
-        self.probability = 1 - listed.at_end if kind == "ends" else listed.probability
+        still = torch.where(holds, listed.still_holds, listed.probability)
+        self.probability = 1 - still if kind == "ends" else still
         rate = (listed.number / self.elapsed).clamp(max=1.0)
         happens = 1 - (1 - rate) ** window.steps
         self.usual = 1 - rate if kind == "ends" else happens

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from titer.counted import counted
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
-from titer.forecasting.events.wording import MIN_PROBABILITY, TITLES, percent
+from titer.forecasting.events.wording import MIN_PROBABILITY, percent
 from titer.forecasting.wording.render import evidence_lines
 
 NO_EVENT = "No event: no earlier fact supports one."
@@ -91,14 +92,21 @@ def labelled_evidence(event: LikelyEvent) -> dict[str, list[tuple[float, str]]]:
     return {label: shown for label, reasons in kinds.items() if (shown := evidence_lines(reasons))}
 
 
+def expected(event: LikelyEvent, steps: int) -> str:
+    """Say in how many of the steps of a window the event happens, or the fact holds."""
+    if event.kind in ("continues", "ends"):
+        return f"expected to hold in {event.expected:.1f} of {counted(steps, 'step')}"
+    return f"expected {event.expected:.2f} times"
+
+
 def _likely(result: Likelihood) -> str:
     event = result.event
     lines = [
         f"{name(event)}, {result.window}",
         f"({result.horizon})",
         "",
-        f"{percent(event.probability)} that it {TITLES[event.kind]}; {event.rate}",
-        f"expected {event.expected:.2f} times" + (f"; at the usual rate {percent(event.usual)}" if event.times else ""),
+        f"{result.meaning}; {event.rate}",
+        expected(event, result.steps) + (f"; at the usual rate {percent(event.usual)}" if event.times else ""),
         *([f"last {event.last.date}, {event.last.ago} before"] if event.last else []),
         *_evidence(event),
         *_note(event),
@@ -106,16 +114,23 @@ def _likely(result: Likelihood) -> str:
     return "\n".join(lines)
 
 
+def when_title(result: WhenForecast) -> str:
+    """Return the question that a forecast of ``when`` answers."""
+    return f"{name(result.event)}: {'when does it end?' if result.event.kind == 'ends' else 'when next?'}"
+
+
 def _when(result: WhenForecast) -> str:
     event = result.event
-    lines, last = [f"{name(event)}: when next?", f"({result.horizon})", ""], result.curve[-1].date
+    ends, last = event.kind == "ends", result.curve[-1].date
+    lines = [when_title(result), f"({result.horizon})", ""]
     for quantile in result.quantiles:
         lines.append(f"{quantile.level:>4.0%} " + (f"by {quantile.date}" if quantile.date else f"after {last}"))
-    lines += ["", f"{event.rate}; {percent(event.probability)} that it {TITLES[event.kind]} in {result.window}"]
+    lines += ["", f"{event.rate}; {result.meaning}"]
     lines += [f"last {event.last.date}, {event.last.ago} before"] if event.last else []
-    lines += ["", "Bars show the probability that it has not happened yet.", ""]
+    lines += ["", f"Bars show the probability that it {'still holds' if ends else 'has not happened yet'}.", ""]
     width = max(len(step.date) for step in result.curve)
     for step in result.curve:
         bar = "█" * round(BAR * step.survival)
-        lines.append(f"{step.date.rjust(width)}  {percent(step.first):>6} first  {percent(step.by):>6} by then  {bar}")
+        first, by = f"{percent(step.first):>6} {'ends' if ends else 'first'}", f"{percent(step.by):>6} by then"
+        lines.append(f"{step.date.rjust(width)}  {first}  {by}  {bar}")
     return "\n".join([*lines, *_evidence(event), *_note(event)])

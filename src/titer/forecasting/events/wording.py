@@ -45,11 +45,19 @@ def rate_words(times: int, elapsed: int, lift: float | None, kind: str, axis: Ti
     return f"{usual}, now {lift:.1f} times as likely" if lift >= 0.1 else f"{usual}, now less than a tenth as likely"
 
 
-TITLES = {
-    "repeats": "happens again",
-    "continues": "continues",
-    "begins": "begins",
-    "ends": "ends",
-    "new": "happens for the first time",
-}
-"""Kinds of events as verbs."""
+def meaning(probability: float, kind: str, end: str, window: str = "") -> str:
+    """Return what a probability says: an event of a window, or whether a fact that holds still does at its end.
+
+    Args:
+        probability: The probability.
+        kind: The kind of the event.
+        end: The last step of the window with its preposition, such as "in 2018".
+        window: The window in words, if it is to be named.
+    """
+    if kind in ("continues", "ends"):
+        ended = probability if kind == "ends" else 1 - probability
+        return f"{percent(1 - ended)} that it still holds {end}, {percent(ended)} that it has ended"
+    return f"{percent(probability)} that it {_VERBS[kind]}{f' in {window}' if window else ''}"
+
+
+_VERBS = {"repeats": "happens again", "begins": "begins", "new": "happens for the first time"}
