@@ -18,7 +18,7 @@ from titer.forecasting.events import forecaster as forecaster_module
 from titer.forecasting.events.render import EVENT_SHARES
 from titer.forecasting.events.tables import to_table, write_events
 from titer.forecasting.events.windows import num_steps
-from titer.forecasting.events.wording import percent
+from titer.forecasting.events.wording import percent, rate_words
 from titer.models.base import Model
 from titer.models.registry import model_class
 from titer.store.facts import NamedFact
@@ -311,6 +311,25 @@ def test_a_fact_that_holds_is_asked_when_it_ends(lasting: Forecaster):
     assert "that it still holds in 2047" in words
     assert "Bars show the probability that it still holds." in words
     assert "still holds</th>" in found._repr_html_()
+
+
+def test_the_usual_rate_of_an_end_is_that_of_the_relation(lasting: Forecaster):
+    # Each fact holds for ten of the 60 years from 1960, so before 2018 one end follows 5 times in 57 years.
+    hazard = 5 / 57
+    (ends,) = lasting.events("person 0", start="2018", kind="ends", within=3).events
+    (continues,) = lasting.events("person 0", start="2018", kind="continues", within=3).events
+    assert ends.usual == pytest.approx(1 - (1 - hazard) ** 3, abs=1e-5)
+    assert continues.usual == pytest.approx((1 - hazard) ** 3, abs=1e-5)
+    for event in (ends, continues):
+        assert event.lift == pytest.approx(event.probability / event.usual)
+    assert f"usually {percent(ends.usual)} end, now" in ends.rate
+    assert f"usually {percent(continues.usual)} still hold, now" in continues.rate
+
+
+def test_a_fact_whose_relation_never_ended_is_not_said_to_be_new():
+    axis = TimeAxis(TimeUnit.YEAR, "1960")
+    assert rate_words(67, 67, 0.0, None, "ends", axis) == "held in 67 of 67 years, usually <0.1% end"
+    assert rate_words(0, 67, 0.0, None, "new", axis) == "never before"
 
 
 def test_a_likelihood_says_whether_a_fact_still_holds(lasting: Forecaster):

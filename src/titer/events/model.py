@@ -35,6 +35,13 @@ class HistoryIndex:
         self.novelty = Novelty(self.index)
         self.pairings = Pairings(self.index)
         self.drift = Drift(self.index, config.recent_steps)
+        self._continuing: tuple[int, Tensor, Tensor] | None = None
+
+    def continuing(self, elapsed: int) -> tuple[Tensor, Tensor]:
+        """Return the same as the function for the facts before a time; those of the last time are kept."""
+        if self._continuing is None or self._continuing[0] != elapsed:
+            self._continuing = (elapsed, *continuing(self.index, elapsed))
+        return self._continuing[1:]
 
 
 class EventModel(nn.Module):
@@ -95,7 +102,7 @@ class EventModel(nn.Module):
         self.to(device)
         train = History(dataset.train, dataset.vocabulary).to(device)
         index = EventIndex(train, dataset.axis)
-        self.lasting.copy_(_lasting(index))
+        self.lasting.copy_(continuing(index, index.num_steps)[0])
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             fit_intensity(index, index.num_steps, self.config, self.intensity_networks)
             fit_novelty(Novelty(index), index.num_steps, self.config, self.novelty_network)
@@ -274,11 +281,19 @@ def _consistent(at: list[Tensor], by: list[Tensor]) -> tuple[list[Tensor], list[
     return at, by, torch.stack(at).sum(dim=0)
 
 
-def _lasting(index: EventIndex) -> Tensor:
-    """Return the share of the facts of each relation that still hold one step later. (num_relations,)"""
+def continuing(index: EventIndex, elapsed: int) -> tuple[Tensor, Tensor]:
+    """Return the share of the facts of each relation that still held one step later, and the number of these facts.
+
+    Args:
+        index: The facts.
+        elapsed: Only facts before this time, and whether they still held before it, are used.
+
+    Returns:
+        Two tensors of shape (num_relations,).
+    """
     relation = index.triples.relation[index.fact_triple]
-    inside = index.fact_elapsed < index.num_steps - 1
+    inside = index.fact_elapsed < elapsed - 1
     again = index.occurs(index.fact_triple, index.fact_elapsed + 1) & inside
     zero = torch.zeros(index.num_relations, device=relation.device)
     total = zero.index_add(0, relation, inside.float())
-    return zero.index_add(0, relation, again.float()) / total.clamp(min=1)
+    return zero.index_add(0, relation, again.float()) / total.clamp(min=1), total

@@ -176,14 +176,21 @@ class _Wording:
         still = torch.where(holds, listed.still_holds, listed.probability)
         self.probability = 1 - still if kind == "ends" else still
         rate = (listed.number / self.elapsed).clamp(max=1.0)
-        happens = 1 - (1 - rate) ** window.steps
-        self.usual = 1 - rate if kind == "ends" else happens
+        self.usual = 1 - (1 - rate) ** window.steps
+        if bool(holds.any()):
+            still = self.usually_continues() ** window.last
+            self.usual = torch.where(holds, 1 - still if kind == "ends" else still, self.usual)
+
+    def usually_continues(self) -> torch.Tensor:
+        """Return how often a fact of the relation of each event that held still did one step later. (events,)"""
+        share, number = self.events.indexed(self.predictor.history).continuing(self.elapsed)
+        return torch.where(number > 0, share, self.events.lasting)[self.listed.triples.relation]
 
     def order(self, sort: str, top: int) -> list[int]:
         """Return the rows to list, in order."""
         value, chosen = self.probability, self._chosen()
         if sort == "lift":
-            chosen = chosen & self.listed.repeated & (self.probability >= MIN_PROBABILITY)
+            chosen = chosen & self.listed.repeated & (self.probability >= MIN_PROBABILITY) & (self.usual > 0)
             value = self.probability / self.usual.clamp(min=1e-9)
         rows = chosen.nonzero()[:, 0]
         best = torch.sort(value[rows], descending=True, stable=True).indices[:top]
@@ -225,7 +232,7 @@ class _Wording:
             usual=usual,
             lift=lift,
             kind=kind,
-            rate=rate_words(times, self.elapsed, lift, kind, axis),
+            rate=rate_words(times, self.elapsed, usual, lift, kind, axis),
             times=times,
             last=self._last(triple, times),
             causes=causes_of(self.predictor, self.events, triple, self.window.origin, explain) if explain else (),

@@ -93,10 +93,12 @@ def labelled_evidence(event: LikelyEvent) -> dict[str, list[tuple[float, str]]]:
 
 
 def expected(event: LikelyEvent, steps: int) -> str:
-    """Say in how many of the steps of a window the event happens, or the fact holds."""
+    """Say in how many of the steps of a window the event happens or the fact holds, and the usual probability."""
     if event.kind in ("continues", "ends"):
         return f"expected to hold in {event.expected:.1f} of {counted(steps, 'step')}"
-    return f"expected {event.expected:.2f} times"
+    return f"expected {event.expected:.2f} times" + (
+        f"; at the usual rate {percent(event.usual)}" if event.times else ""
+    )
 
 
 def _likely(result: Likelihood) -> str:
@@ -106,7 +108,7 @@ def _likely(result: Likelihood) -> str:
         f"({result.horizon})",
         "",
         f"{result.meaning}; {event.rate}",
-        expected(event, result.steps) + (f"; at the usual rate {percent(event.usual)}" if event.times else ""),
+        expected(event, result.steps),
         *([f"last {event.last.date}, {event.last.ago} before"] if event.last else []),
         *_evidence(event),
         *_note(event),

@@ -66,9 +66,11 @@ class LikelyEvent:
     expected: float
     """Expected number of time steps of the window in which the fact holds or the event happens."""
     usual: float
-    """Probability in a window of this length at the usual rate: that of all steps before the window."""
+    """Probability in a window of this length at the usual rate: that of the fact in all steps before the window. With
+    ``kind`` "continues" or "ends", the rate at which facts of the relation that held ended one step later."""
     lift: float | None
-    """How many times as likely as usual: ``probability / usual``; None for a fact that never occurred."""
+    """How many times as likely as usual: ``probability / usual``; None for a fact that never occurred, or if ``usual``
+    is 0."""
     kind: str
     """What the forecast is about: "repeats" (an event that occurred before), "continues" (a lasting fact that holds
     still does in the last step), "begins" (a lasting fact that does not hold now), "ends" (a lasting fact that holds
