@@ -15,7 +15,7 @@ from titer.data.vocabulary import Vocabulary
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
 from titer.forecasting.events import forecaster as forecaster_module
-from titer.forecasting.events.render import EVENT_SHARES
+from titer.forecasting.events.render import AGAINST_SHARES, EVENT_SHARES
 from titer.forecasting.events.tables import to_table, write_events
 from titer.forecasting.events.windows import num_steps
 from titer.forecasting.events.wording import percent, rate_words
@@ -311,6 +311,33 @@ def test_a_fact_that_holds_is_asked_when_it_ends(lasting: Forecaster):
     assert "that it still holds in 2047" in words
     assert "Bars show the probability that it still holds." in words
     assert "still holds</th>" in found._repr_html_()
+
+
+def test_the_evidence_for_an_end_is_not_that_for_going_on(lasting: Forecaster):
+    club = ("person 0", "plays for", "club 0")
+    likely, when = (ask(*club, start="2018", explain=9).event for ask in (lasting.likely, lasting.when))
+    (listed,) = lasting.events(club[0], start="2018", kind="ends", explain=9).events
+    assert (likely.kind, when.kind, listed.kind) == ("continues", "ends", "ends")
+    assert likely.causes
+    assert likely.against == ()
+    for event in (when, listed):
+        assert event.against == likely.causes
+        assert not set(event.causes) & set(likely.causes)
+        assert event.reasons == ()
+    text = str(lasting.when(*club, start="2018", explain=9))
+    assert "        against:\n" in text
+    assert text.endswith(AGAINST_SHARES)
+    assert "club 0 because" not in text
+    assert "against:</p>" in lasting.when(*club, start="2018", explain=9)._repr_html_()
+
+
+def test_evidence_for_and_against_an_end_are_apart(lasting: Forecaster):
+    ends = lasting.events(start="2018", kind="ends", explain=9, top=20).events
+    assert any(event.causes for event in ends)
+    for event in ends:
+        assert not set(event.causes) & set(event.against)
+        for reasons in (event.causes, event.against):
+            assert sum(reason.share for reason in reasons) <= 1 + 1e-6
 
 
 def test_the_usual_rate_of_an_end_is_that_of_the_relation(lasting: Forecaster):

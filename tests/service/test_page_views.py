@@ -117,7 +117,8 @@ def test_a_fact_that_holds_is_asked_when_it_ends(page: Page, service: Service):
     with service.client() as client:
         found = client.get("/v1/when", params=asked).json()
     # The small world has no lasting relation, so the answer of the service is that of another event.
-    ends = {**found, "event": {**found["event"], "kind": "ends"}}
+    evidence = {"causes": [], "reasons": [], "against": found["event"]["causes"]}
+    ends = {**found, "event": {**found["event"], "kind": "ends", **evidence}}
     page.route("**/v1/when?*", lambda route: route.fulfill(json=ends))
     show(page, service, "when")
     whether = page.locator("#whether")
@@ -125,6 +126,8 @@ def test_a_fact_that_holds_is_asked_when_it_ends(page: Page, service: Service):
     expect(whether.get_by_role("heading", name="Probability that it has ended by")).to_be_visible()
     expect(whether.get_by_role("img", name="Probability that it has ended by each step")).to_be_visible()
     expect(whether).to_contain_text("It has ended with a probability of")
+    expect(whether.get_by_role("heading", name="What speaks against its end")).to_be_visible()
+    expect(whether.get_by_role("heading", name="What makes it likely now")).to_have_count(0)
     # With a change, the fact no longer holds. Whether it happens is not compared with whether it has ended.
     whether.get_by_role("button", name=re.compile("^Leave out")).first.click()
     expect(whether).to_contain_text(f"Before the change: {found['meaning']}.")

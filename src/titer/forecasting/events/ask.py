@@ -222,6 +222,7 @@ class _Wording:
         probability, usual = float(self.probability[row]), float(self.usual[row])
         times, kind = round(float(self.listed.number[row])), self._kind(row)
         lift = probability / usual if times and usual > 0 else None
+        causes, against, reasons = self._evidence(triple, kind, explain) if explain else ((), (), ())
         return LikelyEvent(
             rank=rank,
             subject=vocabulary.entities[triple[0]],
@@ -235,8 +236,9 @@ class _Wording:
             rate=rate_words(times, self.elapsed, usual, lift, kind, axis),
             times=times,
             last=self._last(triple, times),
-            causes=causes_of(self.predictor, self.events, triple, self.window.origin, explain) if explain else (),
-            reasons=self._reasons(triple, explain) if explain else (),
+            causes=causes,
+            against=against,
+            reasons=reasons,
         )
 
     def _kind(self, row: int) -> str:
@@ -255,6 +257,13 @@ class _Wording:
         state = index.by_triple.state_of(key, torch.full_like(key, self.window.origin - index.first_time))
         edge = Edge(*triple, self.window.origin - int(state.age))
         return self.predictor.describe(edge, self.window.start)
+
+    def _evidence(self, triple: tuple[int, int, int], kind: str, limit: int) -> tuple[tuple[Reason, ...], ...]:
+        """Return what raises the probability, what lowers that of an end, and the model's evidence for the object."""
+        raising, lowering = causes_of(self.predictor, self.events, triple, self.window.origin, limit)
+        if kind == "ends":  # the intensity is that of the fact, and the model's evidence is for the fact
+            return lowering, raising, ()
+        return raising, (), self._reasons(triple, limit)
 
     def _reasons(self, triple: tuple[int, int, int], limit: int) -> tuple[Reason, ...]:
         """Return the model's evidence for the object."""

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 from titer.drawing.elements import Child, el, table
 from titer.drawing.notebook import bar, evidence_list, notebook_html
 from titer.forecasting.events.render import (
-    EVENT_SHARES,
+    evidence_notes,
     labelled_evidence,
     name,
     no_event,
@@ -91,4 +91,4 @@ def _evidence(event: LikelyEvent) -> list[Element]:
 
 
 def _note(*events: LikelyEvent) -> list[Element]:
-    return [el("p", EVENT_SHARES)] if any(map(labelled_evidence, events)) else []
+    return [el("p", note) for note in evidence_notes(*events)]

@@ -13,6 +13,11 @@ EVENT_SHARES = (
     "after the object's name divide its weight as the answer before calibration. A what-if measures what a fact causes."
 )
 """Shown wherever the evidence for events is."""
+AGAINST_SHARES = (
+    'After "against" are the past facts that make the fact go on; their percentages divide how much its intensity '
+    "falls without each group."
+)
+"""Shown as well where evidence against the end of a fact is."""
 BAR = 30
 """Width of a full bar of the survival curve, in characters."""
 
@@ -75,7 +80,13 @@ def _events(forecast: EventForecast) -> str:
 
 
 def _note(*events: LikelyEvent) -> list[str]:
-    return ["", EVENT_SHARES] if any(map(_evidence, events)) else []
+    return ["", *notes] if (notes := evidence_notes(*events)) else []
+
+
+def evidence_notes(*events: LikelyEvent) -> list[str]:
+    """Return what the percentages of the evidence for events mean; nothing without evidence."""
+    shown = {label for event in events for label in labelled_evidence(event)}
+    return [*([EVENT_SHARES] if shown else []), *([AGAINST_SHARES] if "against" in shown else [])]
 
 
 def _evidence(event: LikelyEvent) -> list[str]:
@@ -88,7 +99,7 @@ def _evidence(event: LikelyEvent) -> list[str]:
 
 def labelled_evidence(event: LikelyEvent) -> dict[str, list[tuple[float, str]]]:
     """Return the evidence worth showing of each sort, with shares that sum to one."""
-    kinds = {"because": event.causes, f"{event.object} because": event.reasons}
+    kinds = {"because": event.causes, "against": event.against, f"{event.object} because": event.reasons}
     return {label: shown for label, reasons in kinds.items() if (shown := evidence_lines(reasons))}
 
 

@@ -82,9 +82,12 @@ class LikelyEvent:
     last: PastFact | None
     """When it occurred last; None if never."""
     causes: tuple[Reason, ...] = ()
-    """Past facts that raise the probability that the subject or the object acts, strongest first; if asked for."""
+    """Past facts that raise the probability, strongest first; if asked for."""
     reasons: tuple[Reason, ...] = ()
-    """The model's evidence for the object, given subject and relation, strongest first; if asked for."""
+    """The model's evidence for the object, given subject and relation, strongest first; if asked for. Empty with
+    ``kind`` "ends"."""
+    against: tuple[Reason, ...] = ()
+    """Past facts that make a lasting fact go on, strongest first; if asked for, with ``kind`` "ends" only."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 

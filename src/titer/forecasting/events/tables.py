@@ -32,6 +32,7 @@ _EVENT = [
     ("last", pa.string()),
     ("causes", EVIDENCE),
     ("reasons", EVIDENCE),
+    ("against", EVIDENCE),
     ("error", pa.string()),
 ]
 _STEP = [
@@ -145,6 +146,7 @@ def _event(event: LikelyEvent) -> dict[str, Any]:
         "last": event.last.time if event.last else None,
         "causes": [_evidence(reason) for reason in event.causes],
         "reasons": [_evidence(reason) for reason in event.reasons],
+        "against": [_evidence(reason) for reason in event.against],
     }
 
 

@@ -9,7 +9,7 @@ import { copyButtons, svgButton } from "./export.js";
 import { factLine } from "./facts.js";
 import { address } from "./navigation.js";
 import { overview } from "./overview.js";
-import { eventReasons } from "./reasons.js";
+import { eventReasons, reasonList, worthShowing } from "./reasons.js";
 
 const EVIDENCE = 5;
 let kept = null; // the forecast with the known history, which a change does not alter
@@ -43,7 +43,7 @@ export async function showWhether(state, go, isCurrent) {
       figure(`${endsOf(after) ? "ends " : ""}within ${words}`, curve[steps - 1].by, earlier?.curve[steps - 1].by))),
     el("h3", {}, `Probability that it ${reached} by`), chart,
     el("p", { class: "note" }, quantileWords(after)),
-    ...eventReasons(event, (facts) => go(leaveOut(state, facts))), actions(after, chart));
+    ...evidence(event, (facts) => go(leaveOut(state, facts))), actions(after, chart));
   document.title = `${event.subject} ${event.relation} ${event.object} – titer`;
   $("status").textContent = `${chance(curve.at(-1).by)} by ${curve.at(-1).date}. ${quantileWords(after)}`;
 }
@@ -52,6 +52,14 @@ const endsOf = ({ event }) => event.kind === "ends";
 
 const figure = (words, by, old) => el("div", {}, el("dt", {}, words),
   el("dd", {}, chance(by), ...(old === undefined ? [] : [el("span", { class: "old" }, ` was ${chance(old)}`)])));
+
+// The evidence for an end has no part for the object, but one for the facts that make the fact go on.
+function evidence(event, onLeaveOut) {
+  const against = worthShowing(event.against);
+  if (!against.length) return eventReasons(event, onLeaveOut);
+  return [...(event.causes.length ? eventReasons(event, onLeaveOut) : []), el("h3", {}, "What speaks against its end"), reasonList(against, onLeaveOut),
+    el("p", { class: "note" }, "Percentages divide how much the fact's intensity falls without each group of facts.")];
+}
 
 function quantileWords(found) {
   const { quantiles, curve } = found, ends = endsOf(found);
