@@ -190,6 +190,16 @@ def test_evidence_names_facts_before_the_window(forecaster: Forecaster):
     assert all(fact.time < "2023-07-01" for reason in (*event.causes, *event.reasons) for fact in reason.facts)
 
 
+def test_the_ages_of_facts_are_counted_from_the_first_step_of_the_window(forecaster: Forecaster):
+    event = forecaster.likely(*TALKS, start="2023-07-10", explain=3).event
+    facts = [fact for reason in (*event.causes, *event.reasons) for fact in reason.facts]
+    (first,) = {forecaster.axis.step(fact.time) + fact.age for fact in facts}
+    assert event.last is not None
+    assert first == forecaster.axis.step("2023-07-10") == forecaster.axis.step(event.last.time) + event.last.age
+    assert event.causes
+    assert event.reasons
+
+
 def test_errors_say_what_to_do(forecaster: Forecaster):
     with pytest.raises(UnknownNameError):
         forecaster.events(subject="Aldorra")

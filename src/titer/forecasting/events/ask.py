@@ -260,7 +260,7 @@ class _Wording:
 
     def _evidence(self, triple: tuple[int, int, int], kind: str, limit: int) -> tuple[tuple[Reason, ...], ...]:
         """Return what raises the probability, what lowers that of an end, and the model's evidence for the object."""
-        raising, lowering = causes_of(self.predictor, self.events, triple, self.window.origin, limit)
+        raising, lowering = causes_of(self.predictor, self.events, triple, self.window, limit)
         if kind == "ends":  # the intensity is that of the fact, and the model's evidence is for the fact
             return lowering, raising, ()
         return raising, (), self._reasons(triple, limit)
@@ -269,6 +269,6 @@ class _Wording:
         """Return the model's evidence for the object."""
         question = EncodedQuestion(triple[0], triple[1], self.window.origin)
         try:
-            return self.predictor.explain(question, triple[2], limit).reasons
+            return self.predictor.explain(question, triple[2], limit, self.window.start).reasons
         except TiterError:  # the model does not consider the object
             return ()

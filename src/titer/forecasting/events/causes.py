@@ -10,6 +10,7 @@ from titer.events.counts import GroupState
 from titer.events.index import EventIndex
 from titer.events.model import EventModel
 from titer.events.triples import Bag, Triples
+from titer.forecasting.events.windows import Window
 from titer.forecasting.forecast import Reason
 from titer.forecasting.predictor import Predictor
 from titer.models.evidence import Edge
@@ -49,7 +50,7 @@ class _Group:
 
 
 def causes_of(
-    predictor: Predictor, events: EventModel, triple: tuple[int, int, int], origin: int, limit: int
+    predictor: Predictor, events: EventModel, triple: tuple[int, int, int], window: Window, limit: int
 ) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
     """Return the groups of past facts without which the event would be less likely, and more likely, strongest first.
 
@@ -61,10 +62,10 @@ def causes_of(
         predictor: The model and the history.
         events: The event model.
         triple: The ids of subject, relation and object.
-        origin: Only facts before this time step are used.
+        window: The time steps that the forecast is about. The age of evidence is counted from its first step.
         limit: How many groups of each sort to return at most.
     """
-    index = events.indexed(predictor.history).index
+    index, origin = events.indexed(predictor.history).index, window.origin
     triples = Triples(*(torch.tensor([value], device=predictor.history.device) for value in triple))
     elapsed = torch.full_like(triples.subject, origin - index.first_time)
     groups = list(_groups(predictor, triple, origin))
@@ -78,7 +79,7 @@ def causes_of(
         total = sum(max(change, 0.0) for change in changes)
         found = sorted(zip(changes, groups, strict=True), key=lambda item: -item[0])
         return tuple(
-            Reason((predictor.describe(group.edge, origin),), change / total, count=group.number)
+            Reason((predictor.describe(group.edge, window.start),), change / total, count=group.number)
             for change, group in found[:limit]
             if change >= least
         )
