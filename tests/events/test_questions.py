@@ -90,7 +90,9 @@ def test_an_empty_list_says_why(forecaster: Forecaster):
     assert words(kind="ends") == "No event: no lasting fact holds just before the window."
     assert words(kind="begins") == "No event: no relation is lasting."
     rare = {"subject": "Aldoria", "relation": "accuse", "object": "Brenmark", "start": "2023-02-01"}
-    assert words(**rare, sort="lift") == "No event: nothing that occurred before has a probability of 2% or more."
+    nothing = "nothing that occurred before has a probability of 2% or more."
+    assert words(**rare, sort="lift") == f"No event: except for lasting facts that continue, {nothing}"
+    assert words(**rare, sort="lift", kind="repeats") == f"No event: {nothing}"
     assert words(start="2023-01-01") == "No event: no earlier fact supports one."
 
 
@@ -321,6 +323,15 @@ def test_a_fact_that_holds_is_asked_when_it_ends(lasting: Forecaster):
     assert "that it still holds in 2047" in words
     assert "Bars show the probability that it still holds." in words
     assert "still holds</th>" in found._repr_html_()
+
+
+def test_a_fact_that_goes_on_is_not_unusual(lasting: Forecaster):
+    def kinds(**options: Any) -> set[str]:
+        return {event.kind for event in lasting.events(start="2018", within=9, sort="lift", top=99, **options).events}
+
+    assert "continues" not in kinds()
+    assert kinds(kind="continues") == {"continues"}
+    assert kinds(kind="ends") == {"ends"}
 
 
 def test_the_evidence_for_an_end_is_not_that_for_going_on(lasting: Forecaster):

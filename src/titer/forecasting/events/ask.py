@@ -192,6 +192,8 @@ class _Wording:
         if sort == "lift":
             chosen = chosen & self.listed.repeated & (self.probability >= MIN_PROBABILITY) & (self.usual > 0)
             value = self.probability / self.usual.clamp(min=1e-9)
+            # Nothing is unusual about a fact that goes on, so these are listed only if they are asked for.
+            chosen = chosen & ~self.holds if self.kind is None else chosen
         rows = chosen.nonzero()[:, 0]
         best = torch.sort(value[rows], descending=True, stable=True).indices[:top]
         return rows[best].tolist()

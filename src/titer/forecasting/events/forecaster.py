@@ -79,7 +79,8 @@ class EventForecaster(LiveModel):
             within: Length of the window: a number of time steps, or text with a unit such as ``"7d"``; at most 30
                 steps.
             top: How many events to return at most.
-            sort: ``"probability"``, or ``"lift"`` for what is most unusual: probability over the usual rate.
+            sort: ``"probability"``, or ``"lift"`` for what is most unusual: probability over the usual rate. Facts that
+                continue are then listed only with ``kind="continues"``.
             kind: Only events of one kind: ``"repeats"``, ``"continues"``, ``"begins"``, ``"ends"`` or ``"new"``. None
                 for all kinds but "ends".
             explain: How many pieces of evidence of each sort to give for each event at most.

@@ -56,7 +56,8 @@ def no_event(forecast: EventForecast) -> str:
     if forecast.kind == "begins":
         return "No event: no relation is lasting."
     if forecast.sort == "lift":
-        return f"No event: nothing that occurred before has a probability of {MIN_PROBABILITY:.0%} or more."
+        rest = "" if forecast.kind else "except for lasting facts that continue, "
+        return f"No event: {rest}nothing that occurred before has a probability of {MIN_PROBABILITY:.0%} or more."
     return NO_EVENT
 
 
