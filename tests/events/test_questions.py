@@ -128,6 +128,14 @@ def test_new_facts_have_no_usual_rate(forecaster: Forecaster):
         assert alone.probability == pytest.approx(event.probability, abs=1e-5)
 
 
+def test_a_list_has_the_expected_count_of_each_event_in_a_longer_window(forecaster: Forecaster):
+    week, day = forecaster.events(within=7, top=3), forecaster.events(top=3)
+    for event, line in zip(week.events, str(week).splitlines()[3:], strict=True):
+        assert line.endswith(f"; expected {event.expected:.2f} times")
+        assert f"<td>{event.expected:.2f}</td>" in week._repr_html_()
+    assert "expected" not in str(day).splitlines()[3]
+
+
 def test_any_three_names_have_a_probability(forecaster: Forecaster):
     found = forecaster.likely("Quanta Labs", "brief", "Aldoria", within=30)
     assert 0 <= found.probability < 0.5
@@ -160,6 +168,7 @@ def test_the_curve_of_when_is_a_distribution(forecaster: Forecaster):
         assert quantile.time == (reached[0].time if reached else None)
     within = forecaster.likely(*TALKS, within=7).probability
     assert found.curve[6].by == pytest.approx(within, abs=1e-5)
+    assert found.curve[6].usual == pytest.approx(forecaster.likely(*TALKS, within=7).event.usual)
 
 
 def test_a_question_about_the_past_uses_only_earlier_facts(forecaster: Forecaster, world_data: Dataset):
@@ -370,6 +379,8 @@ def test_the_usual_rate_of_an_end_is_that_of_the_relation(lasting: Forecaster):
     assert continues.usual == pytest.approx((1 - hazard) ** 3, abs=1e-5)
     for event in (ends, continues):
         assert event.lift == pytest.approx(event.probability / event.usual)
+    curve = lasting.when("person 0", "plays for", "club 0", start="2018").curve
+    assert [step.usual for step in curve[:3]] == pytest.approx([1 - (1 - hazard) ** k for k in (1, 2, 3)], abs=1e-5)
     assert f"usually {percent(ends.usual)} end, now" in ends.rate
     assert f"usually {percent(continues.usual)} still hold, now" in continues.rate
 

@@ -129,11 +129,13 @@ def ask_when(
     found = forecast_one(predictor, events, window, *_ids(predictor, subject, relation, object))
     # The question about a fact that holds is when it ends.
     kind = "ends" if bool(found.holds) else None
-    event = _Wording(predictor, events, window, found.listed, found.holds, kind).event(0, 1, explain)
+    made = _Wording(predictor, events, window, found.listed, found.holds, kind)
+    event = made.event(0, 1, explain)
     curve, before = list[SurvivalStep](), 0.0
     for ahead, (at, by) in enumerate(zip(found.at, found.by, strict=True), start=1):
         step = window.start + ahead - 1
-        curve.append(SurvivalStep(axis.label(step), axis.words(step), ahead, by - before, by, 1 - by, at))
+        usual = float(made.usually(ahead)[0])
+        curve.append(SurvivalStep(axis.label(step), axis.words(step), ahead, by - before, by, 1 - by, at, usual))
         before = by
     return WhenForecast(
         start=axis.label(window.start),
@@ -175,11 +177,16 @@ class _Wording:
         self.lasting = events.lasting[listed.triples.relation] >= LASTING
         still = torch.where(holds, listed.still_holds, listed.probability)
         self.probability = 1 - still if kind == "ends" else still
-        rate = (listed.number / self.elapsed).clamp(max=1.0)
-        self.usual = 1 - (1 - rate) ** window.steps
-        if bool(holds.any()):
-            still = self.usually_continues() ** window.last
-            self.usual = torch.where(holds, 1 - still if kind == "ends" else still, self.usual)
+        self.usual = self.usually(window.steps)
+
+    def usually(self, steps: int) -> torch.Tensor:
+        """Return the probability of each event in the first steps of the window at the usual rate. (events,)"""
+        rate = (self.listed.number / self.elapsed).clamp(max=1.0)
+        happens = 1 - (1 - rate) ** steps
+        if not bool(self.holds.any()):
+            return happens
+        still = self.usually_continues() ** (self.window.first + steps - 1)
+        return torch.where(self.holds, 1 - still if self.kind == "ends" else still, happens)
 
     def usually_continues(self) -> torch.Tensor:
         """Return how often a fact of the relation of each event that held still did one step later. (events,)"""

@@ -7,6 +7,7 @@ from titer.drawing.elements import Child, el, table
 from titer.drawing.notebook import bar, evidence_list, notebook_html
 from titer.forecasting.events.render import (
     evidence_notes,
+    expected,
     labelled_evidence,
     name,
     no_event,
@@ -43,19 +44,20 @@ def _events(forecast: EventForecast) -> list[Element]:
             bar(event.probability),
             name(event),
             event.kind,
+            f"{event.expected:.2f}",
             event.rate,
             *([el("div", *_evidence(event))] if explained else []),
         ]
         for event in forecast.events
     ]
-    header = ["", "probability", "", "event", "kind", "usual rate", *(["evidence"] if explained else [])]
+    header = ["", "probability", "", "event", "kind", "expected", "usual rate", *(["evidence"] if explained else [])]
     return [table(header, rows, numbers_from=len(header), numbers_to=2), *_note(*forecast.events)]
 
 
 def _one(result: Likelihood) -> list[Element]:
     event = result.event
     return [
-        el("p", f"{result.meaning}; {event.rate}."),
+        el("p", f"{result.meaning}; {event.rate}; {expected(event, result.steps)}."),
         *_evidence_list(event),
     ]
 

@@ -72,12 +72,18 @@ def _events(forecast: EventForecast) -> str:
         return "\n".join([*lines, no_event(forecast)])
     width = max(len(name(event)) for event in forecast.events)
     for event in forecast.events:
-        kind = "" if event.kind == "repeats" else f"{event.kind}; "
         lines.append(
-            f"{event.rank:>4}. {percent(event.probability):>6}  {name(event).ljust(width)}  {kind}{event.rate}"
+            f"{event.rank:>4}. {percent(event.probability):>6}  {name(event).ljust(width)}  "
+            f"{description(event, forecast.steps)}"
         )
         lines += _evidence(event)
     return "\n".join([*lines, *_note(*forecast.events)])
+
+
+def description(event: LikelyEvent, steps: int) -> str:
+    """Return the kind of an event that is not repeated, its usual rate, and its expected count in a longer window."""
+    kind = "" if event.kind == "repeats" else f"{event.kind}; "
+    return f"{kind}{event.rate}" + (f"; {expected(event, steps)}" if steps > 1 else "")
 
 
 def _note(*events: LikelyEvent) -> list[str]:
@@ -105,22 +111,22 @@ def labelled_evidence(event: LikelyEvent) -> dict[str, list[tuple[float, str]]]:
 
 
 def expected(event: LikelyEvent, steps: int) -> str:
-    """Say in how many of the steps of a window the event happens or the fact holds, and the usual probability."""
+    """Say in how many of the steps of a window the event happens, or the fact holds."""
     if event.kind in ("continues", "ends"):
         return f"expected to hold in {event.expected:.1f} of {counted(steps, 'step')}"
-    return f"expected {event.expected:.2f} times" + (
-        f"; at the usual rate {percent(event.usual)}" if event.times else ""
-    )
+    return f"expected {event.expected:.2f} times"
 
 
 def _likely(result: Likelihood) -> str:
     event = result.event
+    # For a lasting fact that holds, the rate has the usual probability.
+    usual = f"; at the usual rate {percent(event.usual)}" if event.times and event.kind != "continues" else ""
     lines = [
         f"{name(event)}, {result.window}",
         f"({result.horizon})",
         "",
         f"{result.meaning}; {event.rate}",
-        expected(event, result.steps),
+        f"{expected(event, result.steps)}{usual}",
         *([f"last {event.last.date}, {event.last.ago} before"] if event.last else []),
         *_evidence(event),
         *_note(event),

@@ -187,6 +187,8 @@ class SurvivalStep:
     """Probability that the event has not happened by the end of this step, or that the fact still holds: 1 - ``by``."""
     probability: float
     """Probability that the event happens, or the fact holds, in this step, whatever happened in earlier ones."""
+    usual: float
+    """What ``by`` would be at the usual rate, as for ``LikelyEvent.usual``."""
 
 
 @dataclass(frozen=True)

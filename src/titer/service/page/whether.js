@@ -40,7 +40,7 @@ export async function showWhether(state, go, isCurrent) {
     el("p", { class: "note" }, `${past(event)}. Forecast from ${curve[0].date}, ${after.horizon}.`),
     ...(comparable || after === before ? [] : [el("p", { class: "note" }, `Before the change: ${before.meaning}.`)]),
     el("dl", { class: "figures" }, ...windows.filter(({ steps }) => steps <= curve.length).map(({ steps, words }) =>
-      figure(`${endsOf(after) ? "ends " : ""}within ${words}`, curve[steps - 1].by, earlier?.curve[steps - 1].by))),
+      figure(`${endsOf(after) ? "ends " : ""}within ${words}`, after, earlier, steps))),
     el("h3", {}, `Probability that it ${reached} by`), chart,
     el("p", { class: "note" }, quantileWords(after)),
     ...evidence(event, (facts) => go(leaveOut(state, facts))), actions(after, chart));
@@ -50,8 +50,17 @@ export async function showWhether(state, go, isCurrent) {
 
 const endsOf = ({ event }) => event.kind === "ends";
 
-const figure = (words, by, old) => el("div", {}, el("dt", {}, words),
-  el("dd", {}, chance(by), ...(old === undefined ? [] : [el("span", { class: "old" }, ` was ${chance(old)}`)])));
+// The probability within some steps, that before a change, the usual one, and the expected count.
+function figure(words, { event, curve }, earlier, steps) {
+  const { by, usual } = curve[steps - 1], small = (text, kind = "") => el("span", { class: `old ${kind}` }, ` ${text}`);
+  const expected = curve.slice(0, steps).reduce((sum, { probability }) => sum + probability, 0).toFixed(1);
+  return el("div", {}, el("dt", {}, words), el("dd", {}, chance(by),
+    ...(earlier ? [small(`was ${chance(earlier.curve[steps - 1].by)}`, "was")] : []),
+    ...(event.times && usual > 0 ? [small(`usually ${chance(usual)}, now ${times(by / usual)}`)] : []),
+    ...(steps > 1 ? [small(event.kind === "ends" ? `holds in ${expected} of ${steps} steps` : `${expected} times expected`)] : [])));
+}
+
+const times = (lift) => (lift < 0.1 ? "<0.1×" : lift >= 9.95 ? `${lift.toFixed(0)}×` : `${lift.toFixed(1)}×`);
 
 // The evidence for an end has no part for the object, but one for the facts that make the fact go on.
 function evidence(event, onLeaveOut) {
