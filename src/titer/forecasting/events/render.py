@@ -1,5 +1,7 @@
 """Event forecasts as plain text."""
 
+import re
+import textwrap
 from typing import Any
 
 from titer.counted import counted
@@ -18,21 +20,41 @@ AGAINST_SHARES = (
     "falls without each group."
 )
 """Shown as well where evidence against the end of a fact is."""
+MIN_WIDTH = 20
+"""Text is not wrapped to fewer characters."""
 BAR = 30
 """Width of a full bar of the survival curve, in characters."""
 
 
-def as_text(result: Any) -> str:
-    """Return a result about events as plain text."""
+def as_text(result: Any, width: int | None = None) -> str:
+    """Return a result about events as plain text.
+
+    Args:
+        result: The result.
+        width: The number of characters in a line; None for lines of any length.
+    """
     match result:
         case EventForecast():
-            return _events(result)
+            lines = _events(result, width)
         case Likelihood():
-            return _likely(result)
+            lines = _likely(result)
         case WhenForecast():
-            return _when(result)
+            lines = _when(result, width)
         case _:
             raise TypeError(f"not a result about events: {type(result).__name__}")
+    return "\n".join(lines if width is None else (part for line in lines for part in _wrapped(line, width)))
+
+
+_LABEL = re.compile(r" *(\d+\. +)?([<>]?[\d.]+% +)?")
+"""The rank and the probability or share before the words of a line."""
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Return the lines of a line of text, the later ones indented to the first word."""
+    found = _LABEL.match(line)
+    label = found[0] if found else ""
+    words = textwrap.wrap(line[len(label) :], max(width - len(label), MIN_WIDTH), break_on_hyphens=False) or [""]
+    return [label + words[0], *(" " * len(label) + part for part in words[1:])] if len(line) > width else [line]
 
 
 def title(forecast: EventForecast) -> str:
@@ -66,18 +88,21 @@ def name(event: LikelyEvent) -> str:
     return f"{event.subject} — {event.relation} — {event.object}"
 
 
-def _events(forecast: EventForecast) -> str:
+def _events(forecast: EventForecast, available: int | None) -> list[str]:
     lines = [title(forecast), f"({forecast.horizon}; {summary(forecast)})", ""]
     if not forecast.events:
-        return "\n".join([*lines, no_event(forecast)])
+        return [*lines, no_event(forecast)]
     width = max(len(name(event)) for event in forecast.events)
-    for event in forecast.events:
-        lines.append(
-            f"{event.rank:>4}. {percent(event.probability):>6}  {name(event).ljust(width)}  "
-            f"{description(event, forecast.steps)}"
-        )
+    heads = [f"{event.rank:>4}. {percent(event.probability):>6}  " for event in forecast.events]
+    rates = [description(event, forecast.steps) for event in forecast.events]
+    longest = max(len(f"{head}{rate}") for head, rate in zip(heads, rates, strict=True)) + width + 2
+    for event, head, rate in zip(forecast.events, heads, rates, strict=True):
+        if available is None or longest <= available:
+            lines.append(f"{head}{name(event).ljust(width)}  {rate}")
+        else:
+            lines += [head + name(event), " " * len(head) + rate]
         lines += _evidence(event)
-    return "\n".join([*lines, *_note(*forecast.events)])
+    return [*lines, *_note(*forecast.events)]
 
 
 def description(event: LikelyEvent, steps: int) -> str:
@@ -117,11 +142,11 @@ def expected(event: LikelyEvent, steps: int) -> str:
     return f"expected {event.expected:.2f} times"
 
 
-def _likely(result: Likelihood) -> str:
+def _likely(result: Likelihood) -> list[str]:
     event = result.event
     # For a lasting fact that holds, the rate has the usual probability.
     usual = f"; at the usual rate {percent(event.usual)}" if event.times and event.kind != "continues" else ""
-    lines = [
+    return [
         f"{name(event)}, {result.window}",
         f"({result.horizon})",
         "",
@@ -131,7 +156,6 @@ def _likely(result: Likelihood) -> str:
         *_evidence(event),
         *_note(event),
     ]
-    return "\n".join(lines)
 
 
 def when_title(result: WhenForecast) -> str:
@@ -139,7 +163,7 @@ def when_title(result: WhenForecast) -> str:
     return f"{name(result.event)}: {'when does it end?' if result.event.kind == 'ends' else 'when next?'}"
 
 
-def _when(result: WhenForecast) -> str:
+def _when(result: WhenForecast, available: int | None) -> list[str]:
     event = result.event
     ends, last = event.kind == "ends", result.curve[-1].date
     lines = [when_title(result), f"({result.horizon})", ""]
@@ -150,7 +174,8 @@ def _when(result: WhenForecast) -> str:
     lines += ["", f"Bars show the probability that it {'still holds' if ends else 'has not happened yet'}.", ""]
     width = max(len(step.date) for step in result.curve)
     for step in result.curve:
-        bar = "█" * round(BAR * step.survival)
         first, by = f"{percent(step.first):>6} {'ends' if ends else 'first'}", f"{percent(step.by):>6} by then"
-        lines.append(f"{step.date.rjust(width)}  {first}  {by}  {bar}")
-    return "\n".join([*lines, *_evidence(event), *_note(event)])
+        head = f"{step.date.rjust(width)}  {first}  {by}"
+        longest = BAR if available is None else max(min(BAR, available - len(head) - 2), 0)
+        lines.append(f"{head}  {'█' * round(longest * step.survival)}".rstrip())
+    return [*lines, *_evidence(event), *_note(event)]
