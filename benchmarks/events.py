@@ -56,7 +56,8 @@ def show(found: EventEvaluation) -> None:
         for name, metrics in rows.items():
             numbers = " ".join(f"{key} {getattr(metrics, key):.4f}" for key in SHOWN)
             print(f"{found.dataset.name} {found.split} {kind} {found.horizon} {name}: {numbers}", end=" ")
-            print(f"worst_bin {metrics.worst_bin():.3f} new {metrics.average_precision_new:.4f}")
+            worst = metrics.worst_bin()
+            print(f"worst_bin {'–' if worst is None else f'{worst:.3f}'} new {metrics.average_precision_new:.4f}")
     for name, waiting in found.waiting.items():
         print(f"  when {name}: crps {waiting.crps:.3f} median error {waiting.median_error:.3f}")
 

@@ -25,7 +25,8 @@ PICTURES = DOCS / "pictures"
 CONFIG = DOCS.parent / "src" / "titer" / "configs" / "path_mixture" / "small-world.toml"
 WIDTH, TALLEST, MAX_BYTES = 1000, 1500, 250_000
 TITER = (sys.executable, "-m", "titer")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 SMALL_WORLD = {"subject": "Caldera", "relation": "invite", "answer": "Nadia Torvald"}
 

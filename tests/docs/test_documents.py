@@ -91,3 +91,9 @@ def test_the_changelog_has_the_keep_a_changelog_form():
     assert releases[0] == ("Unreleased", "")
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(re.findall(r"^### (.+)$", changelog, re.MULTILINE)) <= kinds
+
+
+def test_screenshots_are_taken_with_any_browser_of_the_tests():
+    files = ROOT / "docs/take_screenshots.py", ROOT / "tests/service/browsing.py"
+    first, second = (re.findall(r"^BROWSERS = .+$", text_of(file), re.MULTILINE) for file in files)
+    assert first == second != []

@@ -65,6 +65,33 @@ def test_likely_and_when_answer_about_one_event(run: Path):
     assert len(json.loads(titer("when", run, *TALKS, "--json"))["curve"]) == 30
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("events", "--within", "7d", "--top", "3", "--explain"),
+        ("likely", *TALKS, "--explain"),
+        ("when", *TALKS, "--explain"),
+    ],
+)
+def test_lines_are_wrapped_in_a_terminal_only(run: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]):
+    name, *rest = command
+    piped = titer(name, run, *rest)
+    assert any(len(line) > 70 for line in piped.splitlines())
+    monkeypatch.setattr("titer.cli.event_questions.terminal_width", lambda: 70)
+    shown = titer(name, run, *rest)
+    assert all(len(line) <= 70 for line in shown.splitlines())
+    assert re.sub(r"[█\s]+", " ", shown) == re.sub(r"[█\s]+", " ", piped)
+
+
+def test_the_rate_is_on_a_second_line_where_a_line_is_too_long(run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("titer.cli.event_questions.terminal_width", lambda: 70)
+    lines = titer("events", run, "--within", "7d", "--top", "2").splitlines()
+    first, second, third = lines[lines.index("") + 1 :][:3]
+    assert re.fullmatch(r"   1\. +[\d.>]+%  .* — .* — .*", first)
+    assert second.startswith("              usually")
+    assert third.startswith(("   2.", "              "))
+
+
 def test_a_file_of_questions_is_answered_row_by_row(run: Path, tmp_path: Path):
     questions = tmp_path / "questions.csv"
     questions.write_text(

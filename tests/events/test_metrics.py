@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from titer.cli.events import HEADER, _cells
 from titer.events.metrics import StepForecast, average_precision, measure, ranked, reliability
 
 STEP = st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), min_size=1, max_size=30)
@@ -46,6 +47,13 @@ def test_certain_and_right_forecasts_are_perfect():
     assert found.brier_skill == 1
     assert found.expected_per_event == 1
     assert found.worst_bin(1) == 0
+    assert found.worst_bin(3) is None  # two events happened
+
+
+@pytest.mark.parametrize(("right", "shown"), [(150, "25.0"), (99, "–")])
+def test_the_worst_bin_is_shown_in_percentage_points(right: int, shown: str):
+    found = measure([step_of([(0.5, True)] * right + [(0.5, False)] * (200 - right))])
+    assert _cells(found)[HEADER.index("worst bin") - 1] == shown
 
 
 def test_events_that_are_not_listed_count_as_missed():

@@ -15,7 +15,7 @@ from titer.errors import DataError, RunError
 from titer.events.config import EventConfig
 from titer.events.evaluate import evaluate_events, seems_incomplete
 from titer.events.event_list import EventList
-from titer.events.model import EventModel
+from titer.events.model import EventModel, still_holds
 from titer.events.storage import load_events, save_events
 from titer.graph.history import History
 from titer.models.base import Model
@@ -34,7 +34,7 @@ def forecast(events: EventModel, model: Model, history: History, time: int, firs
 def by_key(found: EventList) -> dict[tuple[int, ...], tuple[float, ...]]:
     triples = found.triples
     names = zip(triples.subject.tolist(), triples.relation.tolist(), triples.object.tolist(), strict=True)
-    values = zip(found.probability.tolist(), found.expected.tolist(), found.at_end.tolist(), strict=True)
+    values = zip(found.probability.tolist(), found.expected.tolist(), found.still_holds.tolist(), strict=True)
     return dict(zip(names, values, strict=True))
 
 
@@ -68,6 +68,11 @@ def test_the_test_split_does_not_change_the_trained_model(world_data: Dataset, m
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
 
+def test_a_fact_that_ended_no_longer_holds_where_it_may_hold_again():
+    found = still_holds([torch.tensor([0.9, 0.5]), torch.tensor([0.2, 0.4]), torch.tensor([0.3, 0.4])])
+    assert torch.equal(torch.stack(found), torch.tensor([[0.9, 0.5], [0.2, 0.4], [0.2, 0.4]]))
+
+
 def test_longer_windows_are_at_least_as_likely(events: EventModel, model: Model, world_data: Dataset):
     history = History(world_data.facts, world_data.vocabulary)
     shorter, longer = (forecast(events, model, history, 160, last=last).probability for last in (3, 9))
@@ -76,7 +81,7 @@ def test_longer_windows_are_at_least_as_likely(events: EventModel, model: Model,
 
 def test_probabilities_and_expected_counts_are_possible(events: EventModel, model: Model, world_data: Dataset):
     found = forecast(events, model, History(world_data.facts, world_data.vocabulary), 170)
-    for values in (found.probability, found.at_end):
+    for values in (found.probability, found.still_holds):
         assert bool(((values >= 0) & (values <= 1)).all())
     assert bool(((found.expected >= 0) & (found.expected <= 7)).all())
     assert bool((found.expected >= found.probability - 1e-6).all())  # happening at all counts at least once

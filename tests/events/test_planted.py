@@ -22,7 +22,7 @@ def test_probabilities_match_the_planted_ones():
     for day in range(int(dataset.test.time.min()), int(dataset.test.time.max()) + 1):
         for ahead in (1, 2, 7):
             listed = events.forecast(index, events.origin(model, history, day - ahead + 1), ahead, ahead)
-            columns = (listed.triples.subject, listed.triples.relation, listed.triples.object, listed.at_end)
+            columns = (listed.triples.subject, listed.triples.relation, listed.triples.object, listed.still_holds)
             for s, r, o, probability in zip(*(column.tolist() for column in columns), strict=True):
                 names = vocabulary.entities[s], vocabulary.relations[r], vocabulary.entities[o]
                 if names in world.kinds:

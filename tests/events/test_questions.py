@@ -15,10 +15,10 @@ from titer.data.vocabulary import Vocabulary
 from titer.events.config import EventConfig
 from titer.events.model import EventModel
 from titer.forecasting.events import forecaster as forecaster_module
-from titer.forecasting.events.render import EVENT_SHARES
+from titer.forecasting.events.render import AGAINST_SHARES, EVENT_SHARES
 from titer.forecasting.events.tables import to_table, write_events
 from titer.forecasting.events.windows import num_steps
-from titer.forecasting.events.wording import percent
+from titer.forecasting.events.wording import percent, rate_words
 from titer.models.base import Model
 from titer.models.registry import model_class
 from titer.store.facts import NamedFact
@@ -90,7 +90,9 @@ def test_an_empty_list_says_why(forecaster: Forecaster):
     assert words(kind="ends") == "No event: no lasting fact holds just before the window."
     assert words(kind="begins") == "No event: no relation is lasting."
     rare = {"subject": "Aldoria", "relation": "accuse", "object": "Brenmark", "start": "2023-02-01"}
-    assert words(**rare, sort="lift") == "No event: nothing that occurred before has a probability of 2% or more."
+    nothing = "nothing that occurred before has a probability of 2% or more."
+    assert words(**rare, sort="lift") == f"No event: except for lasting facts that continue, {nothing}"
+    assert words(**rare, sort="lift", kind="repeats") == f"No event: {nothing}"
     assert words(start="2023-01-01") == "No event: no earlier fact supports one."
 
 
@@ -126,6 +128,14 @@ def test_new_facts_have_no_usual_rate(forecaster: Forecaster):
         assert alone.probability == pytest.approx(event.probability, abs=1e-5)
 
 
+def test_a_list_has_the_expected_count_of_each_event_in_a_longer_window(forecaster: Forecaster):
+    week, day = forecaster.events(within=7, top=3), forecaster.events(top=3)
+    for event, line in zip(week.events, str(week).splitlines()[3:], strict=True):
+        assert line.endswith(f"; expected {event.expected:.2f} times")
+        assert f"<td>{event.expected:.2f}</td>" in week._repr_html_()
+    assert "expected" not in str(day).splitlines()[3]
+
+
 def test_any_three_names_have_a_probability(forecaster: Forecaster):
     found = forecaster.likely("Quanta Labs", "brief", "Aldoria", within=30)
     assert 0 <= found.probability < 0.5
@@ -158,6 +168,7 @@ def test_the_curve_of_when_is_a_distribution(forecaster: Forecaster):
         assert quantile.time == (reached[0].time if reached else None)
     within = forecaster.likely(*TALKS, within=7).probability
     assert found.curve[6].by == pytest.approx(within, abs=1e-5)
+    assert found.curve[6].usual == pytest.approx(forecaster.likely(*TALKS, within=7).event.usual)
 
 
 def test_a_question_about_the_past_uses_only_earlier_facts(forecaster: Forecaster, world_data: Dataset):
@@ -188,6 +199,16 @@ def test_evidence_names_facts_before_the_window(forecaster: Forecaster):
     assert event.causes
     assert sum(reason.share for reason in event.causes) <= 1 + 1e-6
     assert all(fact.time < "2023-07-01" for reason in (*event.causes, *event.reasons) for fact in reason.facts)
+
+
+def test_the_ages_of_facts_are_counted_from_the_first_step_of_the_window(forecaster: Forecaster):
+    event = forecaster.likely(*TALKS, start="2023-07-10", explain=3).event
+    facts = [fact for reason in (*event.causes, *event.reasons) for fact in reason.facts]
+    (first,) = {forecaster.axis.step(fact.time) + fact.age for fact in facts}
+    assert event.last is not None
+    assert first == forecaster.axis.step("2023-07-10") == forecaster.axis.step(event.last.time) + event.last.age
+    assert event.causes
+    assert event.reasons
 
 
 def test_errors_say_what_to_do(forecaster: Forecaster):
@@ -283,8 +304,102 @@ def test_lasting_facts_continue_begin_and_end(lasting: Forecaster):
     assert ends[0].kind == "ends"
     assert ends[0].probability == pytest.approx(1 - continues.probability, abs=1e-5)
     assert "held in" in continues.rate
-    assert "that it continues in the 30 years" in str(lasting.when("person 0", "plays for", "club 0", start="2018"))
     assert "that it begins in the 30 years" in str(lasting.when("person 0", "plays for", "club 1", start="2018"))
+
+
+def test_a_fact_that_holds_is_asked_when_it_ends(lasting: Forecaster):
+    club = ("person 0", "plays for", "club 0")
+    found = lasting.when(*club, start="2018")
+    assert found.event.kind == "ends"
+    assert found.event.probability == found.curve[-1].by > 0
+    assert [step.by for step in found.curve] == sorted(step.by for step in found.curve)
+    # The same as the list of ends and as the likelihood of each window.
+    for steps in (1, 4, 30):
+        (ends,) = lasting.events(club[0], start="2018", kind="ends", within=steps).events
+        likely = lasting.likely(*club, steps, start="2018")
+        step = found.curve[steps - 1]
+        assert (ends.probability, likely.probability) == (
+            pytest.approx(step.by, abs=1e-5),
+            pytest.approx(step.survival, abs=1e-5),
+        )
+        held = sum(one.probability for one in found.curve[:steps])
+        assert (likely.event.expected, ends.expected) == (pytest.approx(held, abs=1e-4), pytest.approx(held, abs=1e-4))
+    for quantile in found.quantiles:
+        reached = [step.time for step in found.curve if step.by >= quantile.level]
+        assert quantile.time == (reached[0] if reached else None)
+    words = str(found)
+    assert "club 0: when does it end?" in words
+    assert "that it still holds in 2047" in words
+    assert "Bars show the probability that it still holds." in words
+    assert "still holds</th>" in found._repr_html_()
+
+
+def test_a_fact_that_goes_on_is_not_unusual(lasting: Forecaster):
+    def kinds(**options: Any) -> set[str]:
+        return {event.kind for event in lasting.events(start="2018", within=9, sort="lift", top=99, **options).events}
+
+    assert "continues" not in kinds()
+    assert kinds(kind="continues") == {"continues"}
+    assert kinds(kind="ends") == {"ends"}
+
+
+def test_the_evidence_for_an_end_is_not_that_for_going_on(lasting: Forecaster):
+    club = ("person 0", "plays for", "club 0")
+    likely, when = (ask(*club, start="2018", explain=9).event for ask in (lasting.likely, lasting.when))
+    (listed,) = lasting.events(club[0], start="2018", kind="ends", explain=9).events
+    assert (likely.kind, when.kind, listed.kind) == ("continues", "ends", "ends")
+    assert likely.causes
+    assert likely.against == ()
+    for event in (when, listed):
+        assert event.against == likely.causes
+        assert not set(event.causes) & set(likely.causes)
+        assert event.reasons == ()
+    text = str(lasting.when(*club, start="2018", explain=9))
+    assert "        against:\n" in text
+    assert text.endswith(AGAINST_SHARES)
+    assert "club 0 because" not in text
+    assert "against:</p>" in lasting.when(*club, start="2018", explain=9)._repr_html_()
+
+
+def test_evidence_for_and_against_an_end_are_apart(lasting: Forecaster):
+    ends = lasting.events(start="2018", kind="ends", explain=9, top=20).events
+    assert any(event.causes for event in ends)
+    for event in ends:
+        assert not set(event.causes) & set(event.against)
+        for reasons in (event.causes, event.against):
+            assert sum(reason.share for reason in reasons) <= 1 + 1e-6
+
+
+def test_the_usual_rate_of_an_end_is_that_of_the_relation(lasting: Forecaster):
+    # Each fact holds for ten of the 60 years from 1960, so before 2018 one end follows 5 times in 57 years.
+    hazard = 5 / 57
+    (ends,) = lasting.events("person 0", start="2018", kind="ends", within=3).events
+    (continues,) = lasting.events("person 0", start="2018", kind="continues", within=3).events
+    assert ends.usual == pytest.approx(1 - (1 - hazard) ** 3, abs=1e-5)
+    assert continues.usual == pytest.approx((1 - hazard) ** 3, abs=1e-5)
+    for event in (ends, continues):
+        assert event.lift == pytest.approx(event.probability / event.usual)
+    curve = lasting.when("person 0", "plays for", "club 0", start="2018").curve
+    assert [step.usual for step in curve[:3]] == pytest.approx([1 - (1 - hazard) ** k for k in (1, 2, 3)], abs=1e-5)
+    assert f"usually {percent(ends.usual)} end, now" in ends.rate
+    assert f"usually {percent(continues.usual)} still hold, now" in continues.rate
+
+
+def test_a_fact_whose_relation_never_ended_is_not_said_to_be_new():
+    axis = TimeAxis(TimeUnit.YEAR, "1960")
+    assert rate_words(67, 67, 0.0, None, "ends", axis) == "held in 67 of 67 years, usually <0.1% end"
+    assert rate_words(0, 67, 0.0, None, "new", axis) == "never before"
+
+
+def test_a_likelihood_says_whether_a_fact_still_holds(lasting: Forecaster):
+    found = lasting.likely("person 0", "plays for", "club 0", 5, start="2018")
+    still, ended = percent(found.probability), percent(1 - found.probability)
+    assert found.meaning == f"{still} that it still holds in 2022, {ended} that it has ended"
+    assert found.meaning in str(found)
+    assert found.meaning in found._repr_html_()
+    assert f"expected to hold in {found.event.expected:.1f} of 5 steps" in str(found)
+    other = lasting.likely("person 0", "plays for", "club 1", 5, start="2018")
+    assert other.meaning == f"{percent(other.probability)} that it begins"
 
 
 def test_a_likelihood_is_kept_until_a_fact_is_added(

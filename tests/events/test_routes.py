@@ -61,6 +61,30 @@ def test_invalid_requests_are_rejected(client: TestClient, path: str, params: di
     assert message in str(response.json()["error"])
 
 
+@pytest.mark.parametrize(
+    ("path", "params", "message", "suggestions"),
+    [
+        ("/v1/events", {"subjet": "Aldoria"}, "unknown query parameter 'subjet'; did you mean 'subject'?", ["subject"]),
+        ("/v1/events", {"foo": "bar"}, "unknown query parameter 'foo'; choose from subject, relation", []),
+        ("/v1/when", {**TALKS, "within": "4"}, "unknown query parameter 'within'", []),
+        ("/v1/model", {"top": "4"}, "unknown query parameter 'top'; /v1/model has none", []),
+    ],
+)
+def test_unknown_query_parameters_are_rejected(
+    client: TestClient, path: str, params: dict, message: str, suggestions: list[str]
+):
+    response = client.get(path, params=params)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (422, "unknown_parameter")
+    assert error["message"].startswith(message)
+    assert error["suggestions"] == suggestions
+
+
+@pytest.mark.parametrize("path", ["/question?subject=Aldoria&any=thing", "/healthz?any=thing", "/?utm_source=mail"])
+def test_pages_and_probes_accept_any_parameter(client: TestClient, path: str):
+    assert client.get(path).status_code == 200
+
+
 def test_the_latest_facts_are_listed_latest_first(client: TestClient, world_data: Dataset):
     facts = client.get("/v1/past-events", params={"entity": "Aldoria", "limit": 5}).json()["facts"]
     assert len(facts) == 5

@@ -114,6 +114,10 @@ def test_a_question_with_subject_and_object_is_answered_by_whether_and_when(page
         ["within 1 day", "within 7 days", "within 14 days", "within 30 days"]
     )
     found = get(service, "/v1/when", subject="Aldoria", relation="hold talks with", object="Drovia")
+    week, event = found["curve"][6], page.locator("#whether .figures div", has_text="within 7 days").locator("dd")
+    expected = sum(float(str(one["probability"])) for one in found["curve"][:7])
+    usual, by = float(str(week["usual"])), float(str(week["by"]))
+    expect(event).to_contain_text(f"usually {100 * usual:.0f}%, now {by / usual:.1f}× {expected:.1f} times expected")
     shown = page.locator("#whether .hover title").all_text_contents()
     assert shown == [f"by {one['date']}: {100 * float(str(one['by'])):.0f}%" for one in found["curve"]]
     expect(page.locator("#answers")).to_be_hidden()
@@ -123,6 +127,30 @@ def test_a_question_with_subject_and_object_is_answered_by_whether_and_when(page
     expect(page.locator("#whether")).to_be_hidden()
     page.go_back()
     expect(page.locator("#whether .figures")).to_be_visible()
+
+
+def test_a_fact_that_holds_is_asked_when_it_ends(page: Page, service: Service):
+    asked = {"subject": "Aldoria", "relation": "hold talks with", "object": "Drovia", "explain": 5}
+    with service.client() as client:
+        found = client.get("/v1/when", params=asked).json()
+    # The small world has no lasting relation, so the answer of the service is that of another event.
+    evidence = {"causes": [], "reasons": [], "against": found["event"]["causes"]}
+    ends = {**found, "event": {**found["event"], "kind": "ends", **evidence}}
+    page.route("**/v1/when?*", lambda route: route.fulfill(json=ends))
+    show(page, service, "when")
+    whether = page.locator("#whether")
+    expect(whether.locator(".figures dt").first).to_have_text("ends within 1 day")
+    expect(whether.locator(".figures dd").nth(1)).to_contain_text(re.compile(r"holds in \d\.\d of 7 steps"))
+    expect(whether.get_by_role("heading", name="Probability that it has ended by")).to_be_visible()
+    expect(whether.get_by_role("img", name="Probability that it has ended by each step")).to_be_visible()
+    expect(whether).to_contain_text("It has ended with a probability of")
+    expect(whether.get_by_role("heading", name="What speaks against its end")).to_be_visible()
+    expect(whether.get_by_role("heading", name="What makes it likely now")).to_have_count(0)
+    # With a change, the fact no longer holds. Whether it happens is not compared with whether it has ended.
+    whether.get_by_role("button", name=re.compile("^Leave out")).first.click()
+    expect(whether).to_contain_text(f"Before the change: {found['meaning']}.")
+    expect(whether.locator(".figures dt").first).to_have_text("within 1 day")
+    expect(whether.locator(".was")).to_have_count(0)
 
 
 def test_examples_are_questions_with_answers(page: Page, service: Service):

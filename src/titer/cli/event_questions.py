@@ -8,7 +8,7 @@ import typer
 
 from titer.cli.batch import QuestionBatch, prepare_events
 from titer.cli.batch_options import BatchOptions, with_options
-from titer.cli.screen import note, say, say_json
+from titer.cli.screen import note, say, say_json, terminal_width
 from titer.errors import TiterError
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def answer(
         complete: Whether the question must have all three names.
     """
     from titer.forecasting.answer_files import check_can_write
+    from titer.forecasting.events.render import as_text
     from titer.forecasting.events.tables import write_events
     from titer.forecasting.forecaster import Forecaster
     from titer.forecasting.question import Question
@@ -85,4 +86,4 @@ def answer(
     elif options.json:
         say_json(result.to_dict())
     else:
-        say(f"{result}\n".rstrip("\n"))
+        say(as_text(result, terminal_width()))

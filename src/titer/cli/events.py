@@ -109,7 +109,7 @@ def _cells(metrics: "EventMetrics") -> list[str]:
         f"{metrics.brier_skill:.3f}",
         f"{metrics.log_score:.3f}",
         f"{metrics.expected_per_event:.3f}",
-        f"{metrics.worst_bin():.3f}",
+        "–" if (worst := metrics.worst_bin()) is None else f"{100 * worst:.1f}",
         f"{metrics.average_precision_repeated:.4f}",
         f"{metrics.average_precision_new:.4f}",
     ]

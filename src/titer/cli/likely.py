@@ -28,7 +28,8 @@ def likely(
 ) -> None:
     """Estimate how likely an event is to happen within a window of time steps.
 
-    Only facts before the first step of the window are used. Any unambiguous prefix of a name is accepted, in any case.
+    For a lasting fact that holds just before the window, the answer is whether it still holds in the last step. Only
+    facts before the first step of the window are used. Any unambiguous prefix of a name is accepted, in any case.
     """
     from titer.forecasting.jobs.tasks import LikelyTask
 

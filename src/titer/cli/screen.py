@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -48,14 +49,33 @@ def _json_escape(found: re.Match[str]) -> str:
 
 
 def say_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers_from: int = 1) -> None:
-    """Print a table as plain text, with the columns from ``numbers_from`` on aligned to the right."""
+    """Print a table as plain text, with the columns from ``numbers_from`` on aligned to the right.
+
+    In a terminal that is too narrow, the columns are printed in parts, one below the other.
+    """
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    for row in [header, ["-" * width for width in widths], *rows]:
-        cells = [
-            cell.rjust(width) if i >= numbers_from else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        say("  ".join(cells).rstrip())
+    for part, columns in enumerate(_column_groups(widths, terminal_width())):
+        if part:
+            say()
+        for row in [header, ["-" * width for width in widths], *rows]:
+            cells = [row[i].rjust(widths[i]) if i >= numbers_from else row[i].ljust(widths[i]) for i in columns]
+            say("  ".join(cells).rstrip())
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal in characters; None if standard output is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _column_groups(widths: Sequence[int], available: int | None) -> list[list[int]]:
+    """Return the columns of each part of a table that fits, side by side; every part begins with the first column."""
+    groups = [[0]]
+    for column in range(1, len(widths)):
+        needed = sum(widths[i] + 2 for i in groups[-1]) + widths[column]
+        if available is not None and needed > available and len(groups[-1]) > 1:
+            groups.append([0])
+        groups[-1].append(column)
+    return groups
 
 
 def spark(values: Sequence[float]) -> str:

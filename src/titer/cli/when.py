@@ -26,7 +26,8 @@ def when(
 ) -> None:
     """Forecast when an event happens next: quantiles, and the probability of each of the next 30 time steps.
 
-    Only facts before the first step are used. Any unambiguous prefix of a name is accepted, in any case.
+    For a lasting fact that holds just before the first step, the answer is when it ends. Only facts before the first
+    step are used. Any unambiguous prefix of a name is accepted, in any case.
     """
     from titer.forecasting.jobs.tasks import WhenTask
 

@@ -91,8 +91,10 @@ class EventMetrics:
         """Sum of all probabilities divided by the number of events; 1 is best."""
         return self.expected / max(self.events, 1)
 
-    def worst_bin(self, min_events: int = 100) -> float:
+    def worst_bin(self, min_events: int = 100) -> float | None:
         """Return the largest difference between probability and frequency of the bins with enough events.
+
+        None if no bin has enough events.
 
         Args:
             min_events: The number of events that must have happened in a bin for it to count.
@@ -100,7 +102,7 @@ class EventMetrics:
         differences = (
             abs(b.probability - b.frequency) for b in self.reliability if b.forecasts * b.frequency >= min_events
         )
-        return max(differences, default=0.0)
+        return max(differences, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain types, for JSON."""

@@ -1,5 +1,7 @@
 """Event forecasts: intensities of facts, beside any model that forecasts their objects."""
 
+from itertools import accumulate
+
 import torch
 from torch import Tensor, nn
 
@@ -33,6 +35,13 @@ class HistoryIndex:
         self.novelty = Novelty(self.index)
         self.pairings = Pairings(self.index)
         self.drift = Drift(self.index, config.recent_steps)
+        self._continuing: tuple[int, Tensor, Tensor] | None = None
+
+    def continuing(self, elapsed: int) -> tuple[Tensor, Tensor]:
+        """Return the same as the function for the facts before a time; those of the last time are kept."""
+        if self._continuing is None or self._continuing[0] != elapsed:
+            self._continuing = (elapsed, *continuing(self.index, elapsed))
+        return self._continuing[1:]
 
 
 class EventModel(nn.Module):
@@ -93,7 +102,7 @@ class EventModel(nn.Module):
         self.to(device)
         train = History(dataset.train, dataset.vocabulary).to(device)
         index = EventIndex(train, dataset.axis)
-        self.lasting.copy_(_lasting(index))
+        self.lasting.copy_(continuing(index, index.num_steps)[0])
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             fit_intensity(index, index.num_steps, self.config, self.intensity_networks)
             fit_novelty(Novelty(index), index.num_steps, self.config, self.novelty_network)
@@ -169,7 +178,7 @@ class EventModel(nn.Module):
             torch.cat([origin.fact.number[known], torch.zeros_like(fresh, dtype=torch.float32)]),
             torch.cat([cumulative[-1], new_cumulative[-1]]),
             torch.cat([expected, new_expected]),
-            torch.cat([at[-1], new_at[-1]]),
+            torch.cat([still_holds(at)[-1], still_holds(new_at)[-1]]),
             max(unlisted, 0.0),
         )
 
@@ -251,6 +260,18 @@ def _probability(log_intensity: Tensor) -> Tensor:
     return -torch.expm1(-torch.exp(log_intensity))
 
 
+def still_holds(at: list[Tensor]) -> list[Tensor]:
+    """Return P(a fact still holds at a step), given that it holds before the first one.
+
+    Args:
+        at: P(the fact holds at a step), for each step of a window. A fact that ended may begin again, so this can rise.
+
+    Returns:
+        The smallest of these up to each step, since a fact that still holds has held at all of them.
+    """
+    return list(accumulate(at, torch.minimum))
+
+
 def _consistent(at: list[Tensor], by: list[Tensor]) -> tuple[list[Tensor], list[Tensor], Tensor]:
     """Return P(at a step), P(by a step) and expected counts; none is less than the first occurrences require.
 
@@ -260,11 +281,19 @@ def _consistent(at: list[Tensor], by: list[Tensor]) -> tuple[list[Tensor], list[
     return at, by, torch.stack(at).sum(dim=0)
 
 
-def _lasting(index: EventIndex) -> Tensor:
-    """Return the share of the facts of each relation that still hold one step later. (num_relations,)"""
+def continuing(index: EventIndex, elapsed: int) -> tuple[Tensor, Tensor]:
+    """Return the share of the facts of each relation that still held one step later, and the number of these facts.
+
+    Args:
+        index: The facts.
+        elapsed: Only facts before this time, and whether they still held before it, are used.
+
+    Returns:
+        Two tensors of shape (num_relations,).
+    """
     relation = index.triples.relation[index.fact_triple]
-    inside = index.fact_elapsed < index.num_steps - 1
+    inside = index.fact_elapsed < elapsed - 1
     again = index.occurs(index.fact_triple, index.fact_elapsed + 1) & inside
     zero = torch.zeros(index.num_relations, device=relation.device)
     total = zero.index_add(0, relation, inside.float())
-    return zero.index_add(0, relation, again.float()) / total.clamp(min=1)
+    return zero.index_add(0, relation, again.float()) / total.clamp(min=1), total

@@ -148,14 +148,21 @@ class Predictor:
         return results
 
     @torch.inference_mode()
-    def explain(self, question: EncodedQuestion, entity: int, limit: int) -> Answer:
-        """Return one answer to a question, whatever its rank, with its evidence."""
+    def explain(self, question: EncodedQuestion, entity: int, limit: int, seen_from: int | None = None) -> Answer:
+        """Return one answer to a question, whatever its rank, with its evidence.
+
+        Args:
+            question: The question.
+            entity: The answer.
+            limit: How many reasons to return at most.
+            seen_from: The time step from which the age of evidence is counted. None means that of the question.
+        """
         scored = self.score([question])
         name, rank = self.vocabulary.entities[entity], scored.rank(0, entity)
         if rank is None:
             raise TiterError(f"no earlier fact supports {name}")
         value, probability = scored.one(0, entity)
-        return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit))
+        return Answer(rank, name, value, probability, self._reasons(scored, 0, entity, limit, seen_from))
 
     def describe(self, edge: Edge, asked: int, numbers: dict[str, float] | None = None) -> PastFact:
         """Return a fact in words, as seen from the time of a question, with a model's numbers for it."""
@@ -196,12 +203,14 @@ class Predictor:
             relation[~pair] = self.history.popularity.num_facts(queries[~pair]) > 0
         return pair, relation
 
-    def _reasons(self, scored: Scored, row: int, entity: int, limit: int) -> tuple[Reason, ...]:
+    def _reasons(
+        self, scored: Scored, row: int, entity: int, limit: int, seen_from: int | None = None
+    ) -> tuple[Reason, ...]:
         query = scored.queries[row : row + 1]
         if bool(scored.by_relation[row]):
             share, num_facts = scored.one(row, entity)[0], int(self.history.popularity.num_facts(query))
             return (Reason((), 1.0, relation_share(share, num_facts)),)
-        asked = int(query.time)
+        asked = int(query.time) if seen_from is None else seen_from
         return tuple(
             Reason(
                 tuple(self.describe(edge, asked, numbers) for edge, numbers in item.hops),

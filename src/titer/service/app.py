@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from titer import __version__
 from titer.forecasting.forecaster import Forecaster
@@ -20,6 +20,7 @@ from titer.service.explore import add_explore_routes
 from titer.service.facts import add_fact_routes
 from titer.service.guard import Guard
 from titer.service.pages import add_pages
+from titer.service.parameters import check_parameters
 from titer.service.peers import METRICS, RELOAD, Handlers, Peers
 from titer.service.questions import add_question_routes
 from titer.service.reloading import add_reload_route
@@ -89,6 +90,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,  # a redirect would repeat the host that the client sent
         responses=ERRORS,
+        dependencies=[Depends(check_parameters)],
     )
     app.state.serving = serving
     problems.install(app)

@@ -36,7 +36,9 @@ class PastWindowsOut(BaseModel):
 def add_event_change_routes(app: FastAPI, settings: Settings) -> None:
     """Add the routes to an app."""
 
-    @app.post("/v1/when", summary="Forecast when an event happens if facts are left out of the history or added to it")
+    @app.post(
+        "/v1/when", summary="Forecast when an event happens or ends if facts are left out of the history or added to it"
+    )
     async def when(request: WhenIn, current: Current) -> WhenForecast:
         check_limits(("explain", request.explain, settings.max_evidence))
         names = (request.subject, request.relation, request.object)

@@ -93,7 +93,10 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
 
         return await current.batcher.alone(work)
 
-    @app.get("/v1/likely", summary="Estimate how likely an event is within a window of time steps")
+    @app.get(
+        "/v1/likely",
+        summary="Estimate how likely an event is in a window of time steps, or whether a fact that holds still does",
+    )
     async def likely(
         current: Current,
         subject: NameQuery,
@@ -109,7 +112,7 @@ def add_event_routes(app: FastAPI, settings: Settings) -> None:
             lambda: current.forecaster.likely(*names, within, start=start, explain=explain)
         )
 
-    @app.get("/v1/when", summary="Forecast when an event happens next")
+    @app.get("/v1/when", summary="Forecast when an event happens next, or when a fact that holds ends")
     async def when(
         current: Current,
         subject: NameQuery,

@@ -23,13 +23,21 @@ log = logging.getLogger("uvicorn.error")
 class ProblemError(Exception):
     """An error to report to the client."""
 
-    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        suggestions: list[str] | None = None,
+    ):
         super().__init__(message)
+        self.suggestions = suggestions
         self.status, self.code, self.message, self.headers = status, code, message, headers
 
     def response(self) -> JSONResponse:
         """Return the error as a response."""
-        return answer(self.status, self.code, self.message, headers=self.headers)
+        return answer(self.status, self.code, self.message, suggestions=self.suggestions, headers=self.headers)
 
 
 def check_limits(*limits: tuple[str, int, int]) -> None:

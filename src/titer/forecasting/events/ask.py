@@ -17,7 +17,7 @@ from titer.forecasting.events.results import (
 )
 from titer.forecasting.events.select import LASTING, Selection, forecast_events, forecast_one
 from titer.forecasting.events.windows import Window, Within
-from titer.forecasting.events.wording import MIN_PROBABILITY, rate_words
+from titer.forecasting.events.wording import MIN_PROBABILITY, meaning, rate_words
 from titer.forecasting.forecast import PastFact, Reason
 from titer.forecasting.limits import check_limit
 from titer.forecasting.predictor import EncodedQuestion, Predictor
@@ -99,6 +99,7 @@ def ask_likely(
     check_limit("explain", explain, 0)
     window = Window.of(predictor, start, within)
     found = forecast_one(predictor, events, window, *_ids(predictor, subject, relation, object))
+    event = _Wording(predictor, events, window, found.listed, found.holds, None).event(0, 1, explain)
     axis = predictor.axis
     return Likelihood(
         start=axis.label(window.start),
@@ -106,7 +107,8 @@ def ask_likely(
         steps=window.steps,
         window=window.words(axis),
         horizon=horizon(window.start, predictor.history, axis),
-        event=_Wording(predictor, events, window, found.listed, found.holds, None).event(0, 1, explain),
+        event=event,
+        meaning=meaning(event.probability, event.kind, axis.when(window.end)),
     )
 
 
@@ -125,10 +127,15 @@ def ask_when(
     axis = predictor.axis
     window = Window.of(predictor, start, MAX_AHEAD)
     found = forecast_one(predictor, events, window, *_ids(predictor, subject, relation, object))
+    # The question about a fact that holds is when it ends.
+    kind = "ends" if bool(found.holds) else None
+    made = _Wording(predictor, events, window, found.listed, found.holds, kind)
+    event = made.event(0, 1, explain)
     curve, before = list[SurvivalStep](), 0.0
     for ahead, (at, by) in enumerate(zip(found.at, found.by, strict=True), start=1):
         step = window.start + ahead - 1
-        curve.append(SurvivalStep(axis.label(step), axis.words(step), ahead, by - before, by, 1 - by, at))
+        usual = float(made.usually(ahead)[0])
+        curve.append(SurvivalStep(axis.label(step), axis.words(step), ahead, by - before, by, 1 - by, at, usual))
         before = by
     return WhenForecast(
         start=axis.label(window.start),
@@ -136,7 +143,8 @@ def ask_when(
         steps=window.steps,
         window=window.words(axis),
         horizon=horizon(window.start, predictor.history, axis),
-        event=_Wording(predictor, events, window, found.listed, found.holds, None).event(0, 1, explain),
+        event=event,
+        meaning=meaning(event.probability, event.kind, axis.when(window.end), window.words(axis)),
         quantiles=tuple(_quantile(level, curve) for level in LEVELS),
         curve=tuple(curve),
     )
@@ -167,17 +175,32 @@ class _Wording:
         self.elapsed = max(window.origin - predictor.history.first_time, 1)
         self.holds = holds
         self.lasting = events.lasting[listed.triples.relation] >= LASTING
-        self.probability = 1 - listed.at_end if kind == "ends" else listed.probability
-        rate = (listed.number / self.elapsed).clamp(max=1.0)
-        happens = 1 - (1 - rate) ** window.steps
-        self.usual = 1 - rate if kind == "ends" else happens
+        still = torch.where(holds, listed.still_holds, listed.probability)
+        self.probability = 1 - still if kind == "ends" else still
+        self.usual = self.usually(window.steps)
+
+    def usually(self, steps: int) -> torch.Tensor:
+        """Return the probability of each event in the first steps of the window at the usual rate. (events,)"""
+        rate = (self.listed.number / self.elapsed).clamp(max=1.0)
+        happens = 1 - (1 - rate) ** steps
+        if not bool(self.holds.any()):
+            return happens
+        still = self.usually_continues() ** (self.window.first + steps - 1)
+        return torch.where(self.holds, 1 - still if self.kind == "ends" else still, happens)
+
+    def usually_continues(self) -> torch.Tensor:
+        """Return how often a fact of the relation of each event that held still did one step later. (events,)"""
+        share, number = self.events.indexed(self.predictor.history).continuing(self.elapsed)
+        return torch.where(number > 0, share, self.events.lasting)[self.listed.triples.relation]
 
     def order(self, sort: str, top: int) -> list[int]:
         """Return the rows to list, in order."""
         value, chosen = self.probability, self._chosen()
         if sort == "lift":
-            chosen = chosen & self.listed.repeated & (self.probability >= MIN_PROBABILITY)
+            chosen = chosen & self.listed.repeated & (self.probability >= MIN_PROBABILITY) & (self.usual > 0)
             value = self.probability / self.usual.clamp(min=1e-9)
+            # Nothing is unusual about a fact that goes on, so these are listed only if they are asked for.
+            chosen = chosen & ~self.holds if self.kind is None else chosen
         rows = chosen.nonzero()[:, 0]
         best = torch.sort(value[rows], descending=True, stable=True).indices[:top]
         return rows[best].tolist()
@@ -208,6 +231,7 @@ class _Wording:
         probability, usual = float(self.probability[row]), float(self.usual[row])
         times, kind = round(float(self.listed.number[row])), self._kind(row)
         lift = probability / usual if times and usual > 0 else None
+        causes, against, reasons = self._evidence(triple, kind, explain) if explain else ((), (), ())
         return LikelyEvent(
             rank=rank,
             subject=vocabulary.entities[triple[0]],
@@ -218,11 +242,12 @@ class _Wording:
             usual=usual,
             lift=lift,
             kind=kind,
-            rate=rate_words(times, self.elapsed, lift, kind, axis),
+            rate=rate_words(times, self.elapsed, usual, lift, kind, axis),
             times=times,
             last=self._last(triple, times),
-            causes=causes_of(self.predictor, self.events, triple, self.window.origin, explain) if explain else (),
-            reasons=self._reasons(triple, explain) if explain else (),
+            causes=causes,
+            against=against,
+            reasons=reasons,
         )
 
     def _kind(self, row: int) -> str:
@@ -242,10 +267,17 @@ class _Wording:
         edge = Edge(*triple, self.window.origin - int(state.age))
         return self.predictor.describe(edge, self.window.start)
 
+    def _evidence(self, triple: tuple[int, int, int], kind: str, limit: int) -> tuple[tuple[Reason, ...], ...]:
+        """Return what raises the probability, what lowers that of an end, and the model's evidence for the object."""
+        raising, lowering = causes_of(self.predictor, self.events, triple, self.window, limit)
+        if kind == "ends":  # the intensity is that of the fact, and the model's evidence is for the fact
+            return lowering, raising, ()
+        return raising, (), self._reasons(triple, limit)
+
     def _reasons(self, triple: tuple[int, int, int], limit: int) -> tuple[Reason, ...]:
         """Return the model's evidence for the object."""
         question = EncodedQuestion(triple[0], triple[1], self.window.origin)
         try:
-            return self.predictor.explain(question, triple[2], limit).reasons
+            return self.predictor.explain(question, triple[2], limit, self.window.start).reasons
         except TiterError:  # the model does not consider the object
             return ()

@@ -1,4 +1,4 @@
-"""Past facts that raise the intensity of an event."""
+"""Past facts that raise or lower the intensity of an event."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from titer.events.counts import GroupState
 from titer.events.index import EventIndex
 from titer.events.model import EventModel
 from titer.events.triples import Bag, Triples
+from titer.forecasting.events.windows import Window
 from titer.forecasting.forecast import Reason
 from titer.forecasting.predictor import Predictor
 from titer.models.evidence import Edge
@@ -34,7 +35,9 @@ NARROWER = {
 }
 """Facts of a group that are evidence of their own, and not left out with it."""
 MIN_CHANGE = 0.01
-"""Smallest change of the log intensity that is worth showing."""
+"""Smallest decrease of the log intensity that is worth showing."""
+MIN_INCREASE = 0.05
+"""Smallest increase that is; without a group, a small one is often chance."""
 
 
 @dataclass(frozen=True)
@@ -47,37 +50,41 @@ class _Group:
 
 
 def causes_of(
-    predictor: Predictor, events: EventModel, triple: tuple[int, int, int], origin: int, limit: int
-) -> tuple[Reason, ...]:
-    """Return the groups of past facts without which the event would be less likely, strongest first.
+    predictor: Predictor, events: EventModel, triple: tuple[int, int, int], window: Window, limit: int
+) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
+    """Return the groups of past facts without which the event would be less likely, and more likely, strongest first.
 
     The intensity in the first forecast step is computed again without each group of facts: the same fact, its reverse,
     other facts between the two, and other facts of the subject or the object with this relation. The share of a group
-    is its part of the sum of all decreases of the log intensity.
+    is its part of the sum of all decreases of the log intensity, or of all increases.
 
     Args:
         predictor: The model and the history.
         events: The event model.
         triple: The ids of subject, relation and object.
-        origin: Only facts before this time step are used.
-        limit: How many groups to return at most.
+        window: The time steps that the forecast is about. The age of evidence is counted from its first step.
+        limit: How many groups of each sort to return at most.
     """
-    index = events.indexed(predictor.history).index
+    index, origin = events.indexed(predictor.history).index, window.origin
     triples = Triples(*(torch.tensor([value], device=predictor.history.device) for value in triple))
     elapsed = torch.full_like(triples.subject, origin - index.first_time)
     groups = list(_groups(predictor, triple, origin))
     if not groups or int(elapsed) < 1:
-        return ()
+        return (), ()
     states = index.states(triples, elapsed)
     whole = _log_intensity(events, index, triples, states, index.bag(triples, elapsed), elapsed)
     changes = [whole - _without(events, index, triples, states, elapsed, group.name) for group in groups]
-    total = sum(max(change, 0.0) for change in changes)
-    found = sorted(zip(changes, groups, strict=True), key=lambda item: -item[0])
-    return tuple(
-        Reason((predictor.describe(group.edge, origin),), change / total, count=group.number)
-        for change, group in found[:limit]
-        if change >= MIN_CHANGE
-    )
+
+    def strongest(changes: list[float], least: float) -> tuple[Reason, ...]:
+        total = sum(max(change, 0.0) for change in changes)
+        found = sorted(zip(changes, groups, strict=True), key=lambda item: -item[0])
+        return tuple(
+            Reason((predictor.describe(group.edge, window.start),), change / total, count=group.number)
+            for change, group in found[:limit]
+            if change >= least
+        )
+
+    return strongest(changes, MIN_CHANGE), strongest([-change for change in changes], MIN_INCREASE)
 
 
 def _groups(predictor: Predictor, triple: tuple[int, int, int], origin: int) -> Iterator[_Group]:

@@ -79,7 +79,8 @@ class EventForecaster(LiveModel):
             within: Length of the window: a number of time steps, or text with a unit such as ``"7d"``; at most 30
                 steps.
             top: How many events to return at most.
-            sort: ``"probability"``, or ``"lift"`` for what is most unusual: probability over the usual rate.
+            sort: ``"probability"``, or ``"lift"`` for what is most unusual: probability over the usual rate. Facts that
+                continue are then listed only with ``kind="continues"``.
             kind: Only events of one kind: ``"repeats"``, ``"continues"``, ``"begins"``, ``"ends"`` or ``"new"``. None
                 for all kinds but "ends".
             explain: How many pieces of evidence of each sort to give for each event at most.
@@ -110,6 +111,8 @@ class EventForecaster(LiveModel):
     ) -> Likelihood:
         """Return how likely one event is to happen in a window of time steps.
 
+        For a lasting fact that holds in the step before the window, this is whether it still holds in the last step.
+
         Args:
             subject: Name of the subject.
             relation: Name of the relation.
@@ -121,7 +124,7 @@ class EventForecaster(LiveModel):
             with_: Facts to add to the history, as in ``what_if``.
 
         Returns:
-            The probability that the event happens at least once, with its usual rate.
+            The probability that the event happens at least once, or that the fact still holds, with the usual rate.
 
         Raises:
             UnknownNameError: A name is unknown or ambiguous; the error has suggestions.
@@ -156,6 +159,8 @@ class EventForecaster(LiveModel):
     ) -> WhenForecast:
         """Return when one event happens next: quantiles, and the probability of each of the next 30 steps.
 
+        For a lasting fact that holds in the step before the first one, this is when it ends.
+
         Args:
             subject: Name of the subject.
             relation: Name of the relation.
@@ -166,7 +171,7 @@ class EventForecaster(LiveModel):
             with_: Facts to add to the history, as in ``what_if``.
 
         Returns:
-            The distribution of the time until the event happens.
+            The distribution of the time until the event happens, or until the fact ends.
 
         Raises:
             UnknownNameError: A name is unknown or ambiguous; the error has suggestions.

@@ -5,9 +5,18 @@ from xml.etree.ElementTree import Element
 
 from titer.drawing.elements import Child, el, table
 from titer.drawing.notebook import bar, evidence_list, notebook_html
-from titer.forecasting.events.render import EVENT_SHARES, labelled_evidence, name, no_event, summary, title
+from titer.forecasting.events.render import (
+    evidence_notes,
+    expected,
+    labelled_evidence,
+    name,
+    no_event,
+    summary,
+    title,
+    when_title,
+)
 from titer.forecasting.events.results import EventForecast, Likelihood, LikelyEvent, WhenForecast
-from titer.forecasting.events.wording import TITLES, percent
+from titer.forecasting.events.wording import percent
 
 
 def as_html(result: Any) -> str:
@@ -18,7 +27,7 @@ def as_html(result: Any) -> str:
         case Likelihood():
             parts = [el("h4", f"{name(result.event)}, {result.window}"), el("p", f"{result.horizon}."), *_one(result)]
         case WhenForecast():
-            parts = [el("h4", f"{name(result.event)}: when next?"), el("p", f"{result.horizon}."), *_when(result)]
+            parts = [el("h4", when_title(result)), el("p", f"{result.horizon}."), *_when(result)]
         case _:
             raise TypeError(f"not a result about events: {type(result).__name__}")
     return notebook_html(*parts)
@@ -35,32 +44,38 @@ def _events(forecast: EventForecast) -> list[Element]:
             bar(event.probability),
             name(event),
             event.kind,
+            f"{event.expected:.2f}",
             event.rate,
             *([el("div", *_evidence(event))] if explained else []),
         ]
         for event in forecast.events
     ]
-    header = ["", "probability", "", "event", "kind", "usual rate", *(["evidence"] if explained else [])]
+    header = ["", "probability", "", "event", "kind", "expected", "usual rate", *(["evidence"] if explained else [])]
     return [table(header, rows, numbers_from=len(header), numbers_to=2), *_note(*forecast.events)]
 
 
 def _one(result: Likelihood) -> list[Element]:
     event = result.event
     return [
-        el("p", f"{percent(event.probability)} that it {TITLES[event.kind]}; {event.rate}."),
+        el("p", f"{result.meaning}; {event.rate}; {expected(event, result.steps)}."),
         *_evidence_list(event),
     ]
 
 
 def _when(result: WhenForecast) -> list[Element]:
-    last = result.curve[-1].date
+    last, ends = result.curve[-1].date, result.event.kind == "ends"
     quantiles: list[list[Child]] = [[f"{q.level:.0%}", q.date or f"after {last}"] for q in result.quantiles]
     steps: list[list[Child]] = [
         [step.date, percent(step.first), percent(step.by), bar(step.survival)] for step in result.curve
     ]
     return [
-        table(["probability", "happens by"], quantiles, numbers_from=2),
-        table(["step", "first", "by then", "not yet"], steps, numbers_from=4),
+        el("p", f"{result.event.rate}; {result.meaning}."),
+        table(["probability", "ends by" if ends else "happens by"], quantiles, numbers_from=2),
+        table(
+            ["step", *(("ends", "by then", "still holds") if ends else ("first", "by then", "not yet"))],
+            steps,
+            numbers_from=4,
+        ),
         *_evidence_list(result.event),
     ]
 
@@ -78,4 +93,4 @@ def _evidence(event: LikelyEvent) -> list[Element]:
 
 
 def _note(*events: LikelyEvent) -> list[Element]:
-    return [el("p", EVENT_SHARES)] if any(map(labelled_evidence, events)) else []
+    return [el("p", note) for note in evidence_notes(*events)]

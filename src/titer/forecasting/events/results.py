@@ -60,18 +60,21 @@ class LikelyEvent:
     object: str
     """Name of the object."""
     probability: float
-    """Probability that the event happens in the window at least once; with ``kind`` "ends", that it no longer holds
-    in the last step of the window."""
+    """Probability that the event happens in the window at least once. For a lasting fact that holds before the window:
+    with ``kind`` "continues", that it still holds in the last step, without having ended; with "ends", that it has
+    ended by then."""
     expected: float
     """Expected number of time steps of the window in which the fact holds or the event happens."""
     usual: float
-    """Probability in a window of this length at the usual rate: that of all steps before the window."""
+    """Probability in a window of this length at the usual rate: that of the fact in all steps before the window. With
+    ``kind`` "continues" or "ends", the rate at which facts of the relation that held ended one step later."""
     lift: float | None
-    """How many times as likely as usual: ``probability / usual``; None for a fact that never occurred."""
+    """How many times as likely as usual: ``probability / usual``; None for a fact that never occurred, or if ``usual``
+    is 0."""
     kind: str
-    """What the forecast is about: "repeats" (an event that occurred before), "continues" (a lasting fact that holds),
-    "begins" (a lasting fact that does not hold now), "ends" (a lasting fact that no longer holds at the end), or "new"
-    (a fact that never occurred)."""
+    """What the forecast is about: "repeats" (an event that occurred before), "continues" (a lasting fact that holds
+    still does in the last step), "begins" (a lasting fact that does not hold now), "ends" (a lasting fact that holds
+    has ended by the last step), or "new" (a fact that never occurred)."""
     rate: str
     """The usual rate and the lift in words, such as "usually 2.1 a month, now 4.0 times as likely"."""
     times: int
@@ -79,9 +82,12 @@ class LikelyEvent:
     last: PastFact | None
     """When it occurred last; None if never."""
     causes: tuple[Reason, ...] = ()
-    """Past facts that raise the probability that the subject or the object acts, strongest first; if asked for."""
+    """Past facts that raise the probability, strongest first; if asked for."""
     reasons: tuple[Reason, ...] = ()
-    """The model's evidence for the object, given subject and relation, strongest first; if asked for."""
+    """The model's evidence for the object, given subject and relation, strongest first; if asked for. Empty with
+    ``kind`` "ends"."""
+    against: tuple[Reason, ...] = ()
+    """Past facts that make a lasting fact go on, strongest first; if asked for, with ``kind`` "ends" only."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
@@ -121,7 +127,8 @@ class EventForecast(_Result):
     kind: str | None
     """The only kind of events in the list; None for all kinds but "ends"."""
     expected: float
-    """Expected number of different events in the window that match, listed or not."""
+    """Expected number of different events in the window that match, listed or not. A fact that holds counts if it still
+    holds in the last step."""
     events: tuple[LikelyEvent, ...]
     """The events, first in the order of ``sort`` first."""
 
@@ -133,7 +140,7 @@ class EventForecast(_Result):
 
 @dataclass(frozen=True, repr=False)
 class Likelihood(_Result):
-    """Whether one event happens in a window of time steps."""
+    """Whether one event happens in a window of time steps, or a lasting fact that holds still does in the last step."""
 
     start: str
     """The first step of the window, as a sortable date or a number. Only facts before it are used."""
@@ -147,6 +154,8 @@ class Likelihood(_Result):
     """How far the window is from the last known fact, in words."""
     event: LikelyEvent
     """The event with its probability, usual rate and evidence."""
+    meaning: str
+    """What the probability says, in words, such as "71.0% that it still holds in 2021, 29.0% that it has ended"."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
@@ -155,13 +164,13 @@ class Likelihood(_Result):
 
     @property
     def probability(self) -> float:
-        """Probability that the event happens in the window."""
+        """Probability that the event happens in the window, or that a fact that holds still does in its last step."""
         return self.event.probability
 
 
 @dataclass(frozen=True)
 class SurvivalStep:
-    """One step of the time until an event."""
+    """One step of the time until an event, or until the end of a lasting fact that holds before the first step."""
 
     time: str
     """The time step, as a sortable date or a number."""
@@ -170,23 +179,27 @@ class SurvivalStep:
     ahead: int
     """1 for the first step of the forecast."""
     first: float
-    """Probability that the event happens in this step and in none before it."""
+    """Probability that the event happens, or the fact ends, in this step and in none before it."""
     by: float
-    """Probability that it has happened by the end of this step."""
+    """Probability that the event has happened by the end of this step, or that the fact has ended: it does not hold in
+    this step or in an earlier one."""
     survival: float
-    """Probability that it has not happened by the end of this step: 1 - ``by``."""
+    """Probability that the event has not happened by the end of this step, or that the fact still holds: 1 - ``by``."""
     probability: float
-    """Probability that it happens in this step, whether or not it happened in an earlier one."""
+    """Probability that the event happens, or the fact holds, in this step, whatever happened in earlier ones."""
+    usual: float
+    """What ``by`` would be at the usual rate, as for ``LikelyEvent.usual``."""
 
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile of the time until an event."""
+    """A quantile of the time until an event, or until the end of a lasting fact that holds."""
 
     level: float
     """The share of probability, such as 0.5 for the median."""
     time: str | None
-    """The first step by which the event has happened with this probability; None if it is after the last step."""
+    """The first step by which the event has happened, or the fact has ended, with this probability; None if it is after
+    the last step."""
     date: str | None
     """The same for readers; None if it is after the last step."""
     ahead: int | None
@@ -195,7 +208,7 @@ class Quantile:
 
 @dataclass(frozen=True, repr=False)
 class WhenForecast(_Result):
-    """When one event happens next."""
+    """When one event happens next, or when a lasting fact that holds ends: then ``event.kind`` is "ends"."""
 
     start: str
     """The first step of the forecast, as a sortable date or a number. Only facts before it are used."""
@@ -209,10 +222,12 @@ class WhenForecast(_Result):
     """How far the first step is from the last known fact, in words."""
     event: LikelyEvent
     """The event, with its probability within all steps of the curve."""
+    meaning: str
+    """What the probability of the event says, in words."""
     quantiles: tuple[Quantile, ...]
-    """Quantiles of the time until it happens, by level."""
+    """Quantiles of the time until it happens or ends, by level."""
     curve: tuple[SurvivalStep, ...]
-    """The distribution of the time until it happens, step by step."""
+    """The distribution of the time until it happens or ends, step by step."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = RESPONSE
 
@@ -221,7 +236,7 @@ class WhenForecast(_Result):
 
     @property
     def median(self) -> str | None:
-        """The step by which the event has happened with a probability of one half; None if it is later."""
+        """The step by which it has happened or ended with a probability of one half; None if it is later."""
         return next((quantile.time for quantile in self.quantiles if quantile.level == 0.5), None)
 
 

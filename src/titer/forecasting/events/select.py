@@ -8,7 +8,7 @@ from torch import Tensor
 from titer.events.answers import score_pairs
 from titer.events.event_list import EventList
 from titer.events.index import EventIndex
-from titer.events.model import EventModel
+from titer.events.model import EventModel, still_holds
 from titer.events.new_facts import NewFacts, describe_new
 from titer.events.origin import (
     Origin,
@@ -114,7 +114,7 @@ def _more_new(
     described = describe_new(events.intensity_networks, origin.table, new, estimates)
     at, by, expected = events.new_curves(index, described, origin.elapsed, window.first, window.last)
     none = torch.zeros(len(new), device=origin.pair.device)
-    return EventList(new, none.bool(), none, by[-1], expected, at[-1], 0.0)
+    return EventList(new, none.bool(), none, by[-1], expected, still_holds(at)[-1], 0.0)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class OneEvent:
     listed: EventList  # with this event alone
     holds: Tensor  # (1,) whether it is a lasting fact that held one step before the window
     at: list[float]  # probability in each step
-    by: list[float]  # probability of having happened by the end of each step
+    by: list[float]  # probability of having happened by the end of each step; if it holds, of having ended
 
 
 @torch.inference_mode()
@@ -145,8 +145,10 @@ def forecast_one(
         at, by, expected = events.new_curves(index, new, origin.elapsed, window.first, window.last)
         number, age = torch.zeros_like(expected), torch.zeros_like(key)
     lasts = events.lasting[triple.relation] >= LASTING
-    listed = EventList(triple, number > 0, number, by[-1], expected, at[-1], 0.0)
-    return OneEvent(listed, lasts & (age == 1), [float(p) for p in at], [float(p) for p in by])
+    holds, still = lasts & (age == 1), still_holds(at)
+    listed = EventList(triple, number > 0, number, by[-1], expected, still[-1], 0.0)
+    reached = [1 - p for p in still] if bool(holds) else by
+    return OneEvent(listed, holds, [float(p) for p in at], [float(p) for p in reached])
 
 
 def _new_fact(
@@ -164,7 +166,7 @@ def _new_fact(
 
 
 def _joined(first: EventList, second: EventList) -> EventList:
-    columns = ("repeated", "number", "probability", "expected", "at_end")
+    columns = ("repeated", "number", "probability", "expected", "still_holds")
     return EventList(
         Triples.concatenate(first.triples, second.triples),
         *(torch.cat([getattr(first, name), getattr(second, name)]) for name in columns),

@@ -32,6 +32,7 @@ _EVENT = [
     ("last", pa.string()),
     ("causes", EVIDENCE),
     ("reasons", EVIDENCE),
+    ("against", EVIDENCE),
     ("error", pa.string()),
 ]
 _STEP = [
@@ -43,6 +44,8 @@ _STEP = [
     ("by", pa.float64()),
     ("survival", pa.float64()),
     ("probability", pa.float64()),
+    ("usual", pa.float64()),
+    ("kind", pa.string()),
     ("error", pa.string()),
 ]
 EVENT_SCHEMA, STEP_SCHEMA = pa.schema(_EVENT), pa.schema(_STEP)
@@ -59,7 +62,7 @@ _OF_EVENT = (
     "rate",
     "times",
 )
-_OF_STEP = ("time", "ahead", "first", "by", "survival", "probability")
+_OF_STEP = ("time", "ahead", "first", "by", "survival", "probability", "usual")
 
 
 def to_table(results: Iterable[Any]) -> pa.Table:
@@ -126,7 +129,7 @@ def _rows(number: int, result: AnyResult) -> Iterator[dict[str, Any]]:
     window = {"question": number, "start": result.start, "end": result.end, "steps": result.steps}
     match result:
         case WhenForecast(event=event):
-            names = {"subject": event.subject, "relation": event.relation, "object": event.object}
+            names = {"subject": event.subject, "relation": event.relation, "object": event.object, "kind": event.kind}
             for step in result.curve:
                 yield {**window, **names, **{name: getattr(step, name) for name in _OF_STEP}}
         case Likelihood(event=event):
@@ -145,6 +148,7 @@ def _event(event: LikelyEvent) -> dict[str, Any]:
         "last": event.last.time if event.last else None,
         "causes": [_evidence(reason) for reason in event.causes],
         "reasons": [_evidence(reason) for reason in event.reasons],
+        "against": [_evidence(reason) for reason in event.against],
     }
 
 

@@ -59,17 +59,20 @@ function explainVisible(made, isCurrent) {
     }
     explainAll();
   }, { rootMargin: "100% 0%" });
-  // The row of an end shows no evidence before it is asked for.
-  for (const { node, event } of made) if (event.kind !== "ends") near.observe(node);
+  for (const { node } of made) near.observe(node);
 }
 
-function row(event, { start, steps, sort }) {
+// The event with its evidence. Whether a fact that holds ends is a question of its own: it is likely to go on.
+async function explained({ subject, relation, object, kind }, window) {
+  if (kind !== "ends") return (await call(address("/v1/likely", { subject, relation, object, ...window }))).event;
+  return (await call(address("/v1/events", { subject, relation, object, ...window, kind, top: "1" }))).events[0];
+}
+
+function row(event, { start, steps }) {
   const { subject, relation, object } = event;
   let asked = null;
-  const explain = () => (asked ??= call(address("/v1/likely", {
-    subject, relation, object, from: start, within: String(steps), explain: String(EVIDENCE),
-  })).then(
-    (found) => { note.textContent = lineOf(event, found.event); return found.event; },
+  const explain = () => (asked ??= explained(event, { from: start, within: String(steps), explain: String(EVIDENCE) }).then(
+    (found) => { note.textContent = lineOf(event, found); return found; },
     (error) => { asked = null; throw error; }));
   const more = el("div", { class: "more", id: `more-${++rows}`, hidden: "" });
   const note = el("p", { class: "note" }, past(event));
@@ -80,22 +83,18 @@ function row(event, { start, steps, sort }) {
   const node = el("li", {},
     el("div", { class: "chance" }, el("span", { class: "number" }, chance(event.probability)), bar(event)),
     el("div", { class: "what" }, factLine(event), note),
-    el("span", { class: "lift", title: event.rate }, ...remarks(event, sort)), button, more);
+    el("span", { class: "lift", title: event.rate }, ...remarks(event)), button, more);
   return { node, explain, event };
 }
 
-// The bar is the probability; the mark, which is higher than the bar, is the usual one. Nothing is usual about a first time,
-// nor about an end.
-const bar = ({ probability, usual, kind }) => svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+// The bar is the probability; the mark, which is higher than the bar, is the usual one. Nothing is usual about a first time.
+const bar = ({ probability, usual }) => svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
   svg("rect", { class: "guide-bar", y: 3, width: 100, height: 6 }), svg("rect", { class: "first", y: 3, width: 100 * probability, height: 6 }),
-  ...(usual > 0 && kind !== "ends" ? [svg("rect", { class: "usual", x: Math.min(97.5, 100 * usual), width: 2.5, height: 12 })] : []));
+  ...(usual > 0 ? [svg("rect", { class: "usual", x: Math.min(97.5, 100 * usual), width: 2.5, height: 12 })] : []));
 
-const lift = ({ lift: value, kind }) => (kind === "new" || value === null ? "new" : value >= 9.95 ? `${value.toFixed(0)}×` : `${value.toFixed(1)}×`);
+const lift = ({ lift: value, times }) => (times === 0 ? "new" : value === null ? "" : value >= 9.95 ? `${value.toFixed(0)}×` : `${value.toFixed(1)}×`);
 
-// The lift of an end compares it with all steps without the fact, so it says little.
-export const hasLift = ({ kind }, sort) => kind !== "ends" || sort === "lift";
-const remarks = (event, sort) => [
-  ...(LASTING.has(event.kind) ? [el("span", { class: "kind" }, event.kind), " "] : []), ...(hasLift(event, sort) ? [lift(event)] : [])];
+const remarks = (event) => [...(LASTING.has(event.kind) ? [el("span", { class: "kind" }, event.kind), " "] : []), lift(event)];
 
 // The second part of the rate is the lift, which has a column of its own. What holds now was most recently known one step ago.
 export function past({ times, last, rate, kind }) {
@@ -107,7 +106,6 @@ export function past({ times, last, rate, kind }) {
 
 // The strongest evidence, unless it is the same fact: then the number of its occurrences is more informative.
 function lineOf(event, { causes, reasons }) {
-  if (event.kind === "ends") return past(event); // the evidence is that for going on
   const same = (fact) => ["subject", "relation", "object"].every((part) => fact[part] === event[part]);
   const [best] = [...causes.slice(0, 1), ...reasons.slice(0, 1)].filter(({ facts }) => facts.length && !facts.every(same));
   return best && (event.times === 0 || !causes[0]?.facts.every(same)) ? best.text : past(event);

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { reliabilityChart } from "./charts.js";
 import { complete } from "./combobox.js";
 import { $, capital, count, el } from "./elements.js";
-import { eventList, extendList, hasLift, listed } from "./events.js";
+import { eventList, extendList, listed } from "./events.js";
 import { factsByDate } from "./facts.js";
 import { address, entityAddress, navigate, parameter, relationAddress } from "./navigation.js";
 import { overview, usualWindow } from "./overview.js";
@@ -62,7 +62,7 @@ export async function show(isCurrent) {
   const about = [...(forecast.entity ? [[forecast.entity, entityAddress]] : []), ...(forecast.relation ? [[forecast.relation, relationAddress]] : [])];
   $("filtered").replaceChildren(...about.map(([name, place]) => el("a", { href: place(name) }, `About ${name}`)));
   $("filtered").hidden = !about.length;
-  $("likely-note").hidden = !forecast.events.some((event) => hasLift(event, sort));
+  $("likely-note").hidden = !forecast.events.length;
   const list = eventList(forecast, isCurrent, advice({ entity, relation, kind: kind !== "any" }, forecast, windows));
   $("likely").replaceChildren(list);
   if (hasMore) addMoreButton(list, size, (larger) => likelyEvents(kind, asked, larger), isCurrent);

@@ -26,14 +26,16 @@ function leaveOutButtons({ facts, count, text }, onLeaveOut) {
   return el("span", { class: "leave-out" }, button("Leave out the latest", facts), ...all);
 }
 
-// Causes (why something happens at all) and reasons (why with this object), strongest first.
-export function eventReasons({ causes, reasons, object, kind }, onLeaveOut) {
+// Causes (why something happens at all), what speaks against it, and reasons (why with this object), strongest first.
+export function eventReasons({ causes, against, reasons, object, kind }, onLeaveOut) {
   const part = (title, items, meaning) => {
     const shown = worthShowing(items);
     return shown.length ? [el("h3", {}, title), reasonList(shown, onLeaveOut), el("p", { class: "note" }, meaning)] : [];
   };
+  const shares = (change) => `Percentages are shares of how much ${change} likely it would be without these facts.`;
   const found = [
-    ...part(kind === "ends" ? "What makes it likely to continue" : "What makes it likely now", causes, "Percentages are shares of how much less likely it would be without these facts."),
+    ...part(kind === "ends" ? "What makes its end likely" : "What makes it likely now", causes, shares("less")),
+    ...part("What speaks against its end", against, shares("more")),
     ...part(`Why ${object}`, reasons, `Percentages divide the weight of ${object} as the answer before calibration.`),
   ];
   return found.length ? found : [el("p", { class: "empty" }, "The model has no evidence to show for this event.")];

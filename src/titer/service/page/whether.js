@@ -1,4 +1,4 @@
-// Whether an event happens, and when: the probability by each step, quantiles, evidence and what-if.
+// Whether an event happens, or a fact that holds ends, and when: the probability by each step, quantiles, evidence and what-if.
 
 import { call } from "./api.js";
 import { isChanged, leaveOut } from "./changes.js";
@@ -31,28 +31,43 @@ export async function showWhether(state, go, isCurrent) {
   const [before, { windows }] = await Promise.all([known(state), overview()]);
   const after = isChanged(state) ? await changed(state) : before;
   if (!isCurrent()) return;
-  const { event, curve } = after, earlier = after === before ? null : before;
-  const chart = survivalChart(after, earlier, `Probability that it has happened by each step, ${after.start} to ${after.end}`);
+  const { event, curve } = after, reached = endsOf(after) ? "has ended" : "has happened";
+  // A change may make a fact no longer hold. The probability that it begins is not compared with that of its end.
+  const comparable = after !== before && endsOf(after) === endsOf(before), earlier = comparable ? before : null;
+  const chart = survivalChart(after, earlier, `Probability that it ${reached} by each step, ${after.start} to ${after.end}`);
   $("whether").replaceChildren(
     el("h2", { id: "whether-title", tabindex: "-1" }, factLine(event)),
     el("p", { class: "note" }, `${past(event)}. Forecast from ${curve[0].date}, ${after.horizon}.`),
+    ...(comparable || after === before ? [] : [el("p", { class: "note" }, `Before the change: ${before.meaning}.`)]),
     el("dl", { class: "figures" }, ...windows.filter(({ steps }) => steps <= curve.length).map(({ steps, words }) =>
-      figure(words, curve[steps - 1].by, earlier?.curve[steps - 1].by))),
-    el("h3", {}, "Probability that it has happened by"), chart,
+      figure(`${endsOf(after) ? "ends " : ""}within ${words}`, after, earlier, steps))),
+    el("h3", {}, `Probability that it ${reached} by`), chart,
     el("p", { class: "note" }, quantileWords(after)),
     ...eventReasons(event, (facts) => go(leaveOut(state, facts))), actions(after, chart));
   document.title = `${event.subject} ${event.relation} ${event.object} – titer`;
   $("status").textContent = `${chance(curve.at(-1).by)} by ${curve.at(-1).date}. ${quantileWords(after)}`;
 }
 
-const figure = (words, by, old) => el("div", {}, el("dt", {}, `within ${words}`),
-  el("dd", {}, chance(by), ...(old === undefined ? [] : [el("span", { class: "old" }, ` was ${chance(old)}`)])));
+const endsOf = ({ event }) => event.kind === "ends";
 
-function quantileWords({ quantiles, curve }) {
+// The probability within some steps, that before a change, the usual one, and the expected count.
+function figure(words, { event, curve }, earlier, steps) {
+  const { by, usual } = curve[steps - 1], small = (text, kind = "") => el("span", { class: `old ${kind}` }, ` ${text}`);
+  const expected = curve.slice(0, steps).reduce((sum, { probability }) => sum + probability, 0).toFixed(1);
+  return el("div", {}, el("dt", {}, words), el("dd", {}, chance(by),
+    ...(earlier ? [small(`was ${chance(earlier.curve[steps - 1].by)}`, "was")] : []),
+    ...(event.times && usual > 0 ? [small(`usually ${chance(usual)}, now ${times(by / usual)}`)] : []),
+    ...(steps > 1 ? [small(event.kind === "ends" ? `holds in ${expected} of ${steps} steps` : `${expected} times expected`)] : [])));
+}
+
+const times = (lift) => (lift < 0.1 ? "<0.1×" : lift >= 9.95 ? `${lift.toFixed(0)}×` : `${lift.toFixed(1)}×`);
+
+function quantileWords(found) {
+  const { quantiles, curve } = found, ends = endsOf(found);
   // Of several levels on the same date, the highest implies the others.
   const reached = quantiles.filter(({ date }, i) => date && date !== quantiles[i + 1]?.date);
-  if (!reached.length) return `Probably not before the end of the forecast, ${curve.at(-1).date}.`;
-  return `It has happened with a probability of ${reached.map(({ level, date }) => `${Math.round(100 * level)}% by ${date}`).join(", ")}.`;
+  if (!reached.length) return `Probably ${ends ? "still holds at" : "not before"} the end of the forecast, ${curve.at(-1).date}.`;
+  return `It has ${ends ? "ended" : "happened"} with a probability of ${reached.map(({ level, date }) => `${Math.round(100 * level)}% by ${date}`).join(", ")}.`;
 }
 
 function actions(found, chart) {
