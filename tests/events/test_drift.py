@@ -20,7 +20,7 @@ LIKELY = 1.0
 class Constant(IntensityNetwork):
     """A network that gives every fact the same intensity."""
 
-    def forward(self, code: Tensor, relation: Tensor, target: Tensor) -> Tensor:
+    def forward(self, code: Tensor, relation: Tensor, recalled: Tensor, target: Tensor) -> Tensor:
         return torch.full((len(code), 2), LIKELY)
 
 

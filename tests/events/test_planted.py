@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 
-from titer.data.planted_events import planted_events
+from titer.data.planted_events import BURST_DAYS, STRIKE, planted_events
 from titer.events.model import EventModel
 from titer.graph.history import History
 from titer.models.registry import model_class
@@ -19,16 +19,27 @@ def test_probabilities_match_the_planted_ones():
     history = History(dataset.facts, vocabulary)
     index = events.indexed(history).index
     found: dict[tuple[int, str, float], list[float]] = defaultdict(list)
+    complaint = "file complaint against"
+    filed = {
+        (vocabulary.entities[s], vocabulary.entities[o], day)
+        for s, r, o, day in dataset.facts
+        if vocabulary.relations[r] == complaint
+    }
     for day in range(int(dataset.test.time.min()), int(dataset.test.time.max()) + 1):
-        for ahead in (1, 2, 7):
+        for ahead in (1, 2, 5, 7, 12):
             listed = events.forecast(index, events.origin(model, history, day - ahead + 1), ahead, ahead)
             columns = (listed.triples.subject, listed.triples.relation, listed.triples.object, listed.still_holds)
             for s, r, o, probability in zip(*(column.tolist() for column in columns), strict=True):
                 names = vocabulary.entities[s], vocabulary.relations[r], vocabulary.entities[o]
                 if names in world.kinds:
                     found[ahead, world.kinds[names], world.probability(names, day)].append(probability)
+                if world.kinds.get(names) == "burst":
+                    # Complaints before the first forecast step, the latest first.
+                    known = [age for age in range(ahead, 30) if (names[0], names[2], day - age) in filed]
+                    if known:
+                        found[ahead, "known complaint", float(known[0] <= BURST_DAYS)].append(probability)
     means = {key: sum(values) / len(values) for key, values in found.items()}
-    # One day ahead every cause is known; farther ahead, only the calendar and what has stopped.
+    # One day ahead every cause is known; farther ahead, the calendar, what has stopped, and bursts that have begun.
     for kind, planted, tolerance in (
         ("weekly", 0.9, 0.1),
         ("weekly", 0.0, 0.02),
@@ -42,6 +53,11 @@ def test_probabilities_match_the_planted_ones():
         if kind in ("weekly", "stopped"):
             for ahead in (2, 7):
                 assert means[ahead, kind, planted] == pytest.approx(planted, abs=min(tolerance, 0.08)), (kind, planted)
+    for ahead in (2, 5, 7):
+        assert means[ahead, "known complaint", 1.0] == pytest.approx(STRIKE, abs=0.15), ahead
+    # Complaints that are not known yet begin other bursts: at most one in eight days, at 0.02 a day.
+    for ahead in (5, 7, 12):
+        assert means[ahead, "known complaint", 0.0] < 0.17, ahead
 
 
 def test_the_same_seed_gives_the_same_dataset():

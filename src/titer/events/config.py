@@ -17,7 +17,7 @@ class EventConfig:
     """Training examples for each fact of the training split, between these limits."""
     epochs: int = 3
     """Minimum number of passes over the examples."""
-    min_batches: int = 300
+    min_batches: int = 600
     """Minimum number of batches: with few examples there are more passes."""
     batch_size: int = 2048
     """Examples in a batch."""

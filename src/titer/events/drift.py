@@ -101,12 +101,15 @@ class Drift:
         drawn = [self._drawn(step) for step in steps]
         place, elapsed, happened, weight = (torch.cat(column) for column in zip(*drawn, strict=True))
         triples = self.index.triples[place]
-        features, bag, targets = inputs_of(self.index, triples, elapsed, torch.ones_like(elapsed))
+        ahead, relation = torch.ones_like(elapsed), triples.relation
+        features, bag, targets = inputs_of(self.index, triples, elapsed, ahead)
         found = [
-            network(network.encode(features, triples.relation, network.pool(bag)), triples.relation, targets)[:, 0]
+            network(
+                network.encode(features, relation, network.pool(bag)), relation, network.recall(bag, ahead), targets
+            )
             for network in networks
         ]
-        every = Outcomes(torch.stack(found).mean(dim=0), happened, weight, triples.relation)
+        every = Outcomes(torch.stack(found).mean(dim=0)[:, 0], happened, weight, relation)
         return dict(zip(steps, every.split([len(one[0]) for one in drawn]), strict=True))
 
     def _drawn(self, step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

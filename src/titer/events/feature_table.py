@@ -7,6 +7,7 @@ from torch import Tensor
 
 from titer.events.counts import GroupedCounts, GroupState
 from titer.events.index import EventIndex
+from titer.events.network import IntensityNetwork
 from titer.events.triples import Bag, Triples
 
 
@@ -51,7 +52,13 @@ class FeatureTable:
         state = series.state_at(self.elapsed)[group]
         return self.index.bag_of(self.index.pair_of_series, group, state, len(self.index.pairs))
 
-    def pair(self, rows: slice) -> Tensor:
+    def recall(self, networks: list[IntensityNetwork], pair: Tensor, ahead: int) -> list[Tensor]:
+        """Return, for each network, the embedded earlier facts of entries of ``bag`` by their age at a step ahead."""
+        pairs, place = torch.unique(pair, return_inverse=True)
+        bag, steps = self.bag[pairs], torch.full_like(pairs, ahead)
+        return [network.recall(bag, steps)[place] for network in networks]
+
+    def pair(self, rows: slice | Tensor) -> Tensor:
         """Return the entry of ``bag`` of some rows. (rows,)"""
         return self.index.pair_of_triple[self.place[rows]]
 

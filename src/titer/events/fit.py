@@ -42,8 +42,9 @@ def fit_intensity(index: EventIndex, end: int, config: EventConfig, networks: li
 
     def train(network: IntensityNetwork, number: int) -> None:
         def loss(batch: Tensor) -> Tensor:
-            code = network.encode(features[batch], relation[batch], network.pool(bag[batch]))
-            found = network(code, relation[batch], targets[batch])
+            past = bag[batch]
+            code = network.encode(features[batch], relation[batch], network.pool(past))
+            found = network(code, relation[batch], network.recall(past, rows.ahead[batch]), targets[batch])
             errors = negative_log_likelihood(found, rows.happened[batch][:, None])  # (batch, 2)
             first = FIRST_WEIGHT * rows.is_first[batch]
             return ((errors[:, 0] + first * errors[:, 1]) * weight[batch]).mean() * scale

@@ -120,8 +120,7 @@ class _Collected:
             new = origin.new[rows]
             if paired:
                 first, base = (
-                    new_intensities(events.intensity_networks, index, new, origin.elapsed, step)[:, 0]
-                    for step in (1, ahead)
+                    new_intensities(events.intensity_networks, origin.table, new, step)[:, 0] for step in (1, ahead)
                 )
                 inputs = repeated_inputs(base, first, new.estimates)
             else:

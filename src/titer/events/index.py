@@ -186,7 +186,8 @@ class EventIndex:
         kept = state.exists.nonzero()[:, 0]
         weight = torch.log1p(SCALE * state.counts[kept][:, list(BAG_HORIZONS)])
         offset = torch.searchsorted(row[kept], torch.arange(number + 1, device=row.device))
-        return Bag(offset, self.by_series.keys[series[kept]] % (2 * self.num_relations), weight)
+        relation = self.by_series.keys[series[kept]] % (2 * self.num_relations)
+        return Bag(offset, relation, weight, state.age[kept])
 
     @cached_property
     def by_series(self) -> GroupedCounts:
@@ -240,7 +241,10 @@ class EventIndex:
         recent = (
             self.period * state.counts[:, [LONG, LONGER]] / torch.tensor([30.0, 100.0], device=share.device)
         ).clamp(max=2)
-        age = torch.where(state.exists, target - (elapsed - state.age), 0)
+        # How often the fact has not occurred at this place of the calendar since it last did.
+        latest = target - self.period * (torch.div(ahead - 1, self.period, rounding_mode="floor") + 1)
+        missed = torch.div(latest - (elapsed - state.age), self.period, rounding_mode="floor")
+        repeats = state.exists & (self.period > 1)
         since = torch.where(fact.exists, fact.age + ahead - 1, 0)
         columns = [
             torch.nn.functional.one_hot(target % self.period % MAX_CALENDAR, MAX_CALENDAR).float(),
@@ -251,12 +255,13 @@ class EventIndex:
                     torch.log((share + 0.01) / (usual + 0.01)) / 3,
                     torch.log(recent[:, 0] + 0.01) / 3,
                     torch.log(recent[:, 1] + 0.01) / 3,
-                    ((age == 2 * self.period) & (self.period > 1)).float(),
-                    torch.log1p(age.float()) / 3,
-                    ((age == self.period) & (self.period > 1)).float(),
+                    (repeats & (missed == 1)).float(),
+                    torch.log1p(torch.where(state.exists, (missed + 1) * self.period, 0).float()) / 3,
+                    (repeats & (missed == 0)).float(),
                     torch.log1p(since.float()) / 3,
                     torch.log((since + 1.0) / (interval + 1.0)) / 3 * (interval > 0),
                     ((since == interval) & (interval > 0)).float(),
+                    ((since % interval.clamp(min=1) == 0) & (interval > 1)).float(),
                 ],
                 dim=1,
             ),
@@ -268,4 +273,4 @@ MAX_CALENDAR = 7
 """Columns of the place in the calendar; longer periods share columns and are distinguished by their own counts."""
 NUM_GROUPS = 14
 NUM_ORIGIN_FEATURES = NUM_GROUPS * NUM_FEATURES + 1
-NUM_TARGET_FEATURES = MAX_CALENDAR + 11
+NUM_TARGET_FEATURES = MAX_CALENDAR + 12

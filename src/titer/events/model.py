@@ -170,7 +170,7 @@ class EventModel(nn.Module):
         known, fresh = rows[rows < num_repeated], rows[rows >= num_repeated] - num_repeated
         at, cumulative, expected = self.curves(origin, known, first, last)
         new = origin.new[fresh]
-        new_at, new_cumulative, new_expected = self.new_curves(index, new, origin.elapsed, first, last)
+        new_at, new_cumulative, new_expected = self.new_curves(origin, new, first, last)
         unlisted = self.expected_new(origin, is_forward(index, origin), first, last) - float(new_expected.sum())
         return EventList(
             Triples.concatenate(origin.repeated[known], new.triples),
@@ -221,16 +221,16 @@ class EventModel(nn.Module):
         return _consistent(at, by)
 
     def new_curves(
-        self, index: EventIndex, new: NewFacts, elapsed: int, first: int, last: int
+        self, origin: Origin, new: NewFacts, first: int, last: int
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return the same as ``curves`` for facts that never occurred before a time."""
         estimates, networks = new.estimates, self.intensity_networks
         inputs = new_inputs(estimates)
-        in_first_step = new_intensities(networks, index, new, elapsed, 1)[:, 0]
+        in_first_step = new_intensities(networks, origin.table, new, 1)[:, 0]
         at, by = list[Tensor](), list[Tensor]()
         cumulative = torch.zeros_like(estimates.forward)
         for step in range(first, last + 1):
-            found = new_intensities(networks, index, new, elapsed, step)
+            found = new_intensities(networks, origin.table, new, step)
             ahead, base = min(step, MAX_AHEAD), found[:, 0]
             weights = self.calibration.at(self.calibration.paired, ahead)
             paired = repeated_inputs(base, in_first_step, estimates) @ weights

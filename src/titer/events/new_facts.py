@@ -7,7 +7,6 @@ from torch import Tensor
 
 from titer.events.estimates import Estimates
 from titer.events.feature_table import FeatureTable
-from titer.events.index import EventIndex
 from titer.events.network import IntensityNetwork
 from titer.events.triples import Triples
 
@@ -51,14 +50,16 @@ def describe_new(
 
 
 @torch.inference_mode()
-def new_intensities(
-    networks: list[IntensityNetwork], index: EventIndex, new: NewFacts, elapsed: int, ahead: int
-) -> Tensor:
+def new_intensities(networks: list[IntensityNetwork], table: FeatureTable, new: NewFacts, ahead: int) -> Tensor:
     """Return the mean log intensities at a step ahead: of any occurrence, and of the first; 0 unless paired."""
-    rows = new.paired.nonzero()[:, 0]
-    part, times = new.triples[rows], torch.full_like(rows, elapsed)
+    index, rows = table.index, new.paired.nonzero()[:, 0]
+    part, times = new.triples[rows], torch.full_like(rows, table.elapsed)
     fact = index.by_triple.state(torch.full_like(rows, len(index.keys)), times)
     target = index.target_features(part, fact, times, torch.full_like(rows, ahead))
-    found = [network(code[rows], part.relation, target) for network, code in zip(networks, new.codes, strict=True)]
+    recalled = table.recall(networks, index.find_pair(part), ahead)
+    found = [
+        network(code[rows], part.relation, past, target)
+        for network, code, past in zip(networks, new.codes, recalled, strict=True)
+    ]
     result = new.estimates.forward.new_zeros((len(new), 2))
     return result.index_copy(0, rows, torch.stack(found).mean(dim=0))

@@ -137,7 +137,11 @@ def log_intensities(
     parts: list[Tensor] = []
     for part in rows.split(CHUNK):
         target, relation = table.step_features(part, ahead), table.triples.relation[part]
-        found = [network(code[part], relation, target) for network, code in zip(networks, codes, strict=True)]
+        recalled = table.recall(networks, table.pair(part), ahead)
+        found = [
+            network(code[part], relation, past, target)
+            for network, code, past in zip(networks, codes, recalled, strict=True)
+        ]
         parts.append(torch.stack(found).mean(dim=0))
     return torch.cat(parts)
 

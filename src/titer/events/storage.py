@@ -11,7 +11,7 @@ from titer.events.model import EventModel
 from titer.files.tensors import load_tensors, save_tensors
 from titer.version import __version__
 
-FORMAT = 4
+FORMAT = 5
 """Changes when the same tensors mean something else, so that forecasts from an older file are not silently wrong."""
 
 

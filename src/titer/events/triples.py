@@ -38,9 +38,10 @@ class Bag:
     offset: Tensor  # (triples + 1,) first entry of each triple
     relation: Tensor  # (entries,) directed
     weight: Tensor  # (entries, len(BAG_HORIZONS))
+    age: Tensor  # (entries,) time steps since the last such fact
 
     def __getitem__(self, rows: Tensor) -> "Bag":
         start, end = self.offset[rows], self.offset[rows + 1]
         _, place = spread(start, end)
         offset = torch.cat([start.new_zeros(1), torch.cumsum(end - start, 0)])
-        return Bag(offset, self.relation[place], self.weight[place])
+        return Bag(offset, self.relation[place], self.weight[place], self.age[place])

@@ -128,7 +128,7 @@ def _without(
         "fact": own, "reversed fact": reverse, "pair": forward & ~own, "reversed pair": ~forward & ~reverse,
     }.get(name, torch.zeros_like(own))  # fmt: skip
     kept = (~gone).nonzero()[:, 0]
-    bag = Bag(torch.tensor([0, len(kept)], device=kept.device), bag.relation[kept], bag.weight[kept])
+    bag = Bag(torch.tensor([0, len(kept)], device=kept.device), bag.relation[kept], bag.weight[kept], bag.age[kept])
     return _log_intensity(events, index, triples, changed, bag, elapsed, forget=name == "fact")
 
 
@@ -146,8 +146,9 @@ def _log_intensity(
     features = index.features(states, elapsed)
     ahead = torch.ones_like(elapsed)
     target = index.target_features(triples, states["fact"], elapsed, ahead, forget=forget)
+    relation = triples.relation
     found = [
-        network(network.encode(features, triples.relation, network.pool(bag)), triples.relation, target)[0, 0]
+        network(network.encode(features, relation, network.pool(bag)), relation, network.recall(bag, ahead), target)
         for network in events.intensity_networks
     ]
-    return float(torch.stack(found).mean())
+    return float(torch.stack(found).mean(dim=0)[0, 0])

@@ -112,7 +112,7 @@ def _more_new(
     new = new[(selection.matches(new) & unlisted).nonzero()[:, 0]]
     estimates = estimate(origin, index, new, origin.novelty, answers)
     described = describe_new(events.intensity_networks, origin.table, new, estimates)
-    at, by, expected = events.new_curves(index, described, origin.elapsed, window.first, window.last)
+    at, by, expected = events.new_curves(origin, described, window.first, window.last)
     none = torch.zeros(len(new), device=origin.pair.device)
     return EventList(new, none.bool(), none, by[-1], expected, still_holds(at)[-1], 0.0)
 
@@ -142,7 +142,7 @@ def forecast_one(
         number, age = origin.fact.number[known], origin.fact.age[known]
     else:
         new = _new_fact(predictor, events, index, origin, triple, window)
-        at, by, expected = events.new_curves(index, new, origin.elapsed, window.first, window.last)
+        at, by, expected = events.new_curves(origin, new, window.first, window.last)
         number, age = torch.zeros_like(expected), torch.zeros_like(key)
     lasts = events.lasting[triple.relation] >= LASTING
     holds, still = lasts & (age == 1), still_holds(at)
