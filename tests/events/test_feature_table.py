@@ -8,7 +8,8 @@ from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis, TimeUnit
 from titer.data.vocabulary import Vocabulary
 from titer.events.feature_table import FeatureTable
-from titer.events.index import EventIndex
+from titer.events.index import MAX_CALENDAR, EventIndex
+from titer.events.network import AGES, IntensityNetwork
 from titer.events.novelty import Novelty
 from titer.events.pairings import Pairings
 from titer.graph.history import History
@@ -35,6 +36,40 @@ def test_a_table_has_the_features_of_each_fact(rows: list[tuple[int, int, int, i
     assert torch.equal(one.offset, other.offset)
     assert torch.equal(one.relation, other.relation)
     assert torch.allclose(one.weight, other.weight, atol=1e-5)
+    assert torch.equal(one.age, other.age)
+    network = IntensityNetwork(2).eval()
+    (recalled,) = table.recall([network], table.pair(slice(None)), ahead)
+    assert torch.allclose(recalled, network.recall(other, torch.full_like(elapsed, ahead)), atol=1e-5)
+
+
+@given(ROWS, st.integers(1, 13), st.integers(1, 30))
+def test_facts_between_the_entities_are_recalled_by_their_age_in_the_forecast_step(
+    rows: list[tuple[int, int, int, int]], time: int, ahead: int
+):
+    index, network = index_of(rows), IntensityNetwork(2).eval()
+    table = FeatureTable(index, time)
+    (recalled,) = table.recall([network], table.pair(slice(None)), ahead)
+    for place, (s, o) in enumerate(zip(table.triples.subject.tolist(), table.triples.object.tolist(), strict=True)):
+        pooled = torch.zeros(len(AGES), network.aged.shape[1])
+        for relation in range(4):
+            ends = (s, o) if relation < 2 else (o, s)
+            times = [t - index.first_time for a, r, b, t in rows if (a, b) == ends and r == relation % 2]
+            ages = [time + ahead - 1 - t for t in times if t < time]
+            groups = [group for group, largest in enumerate(AGES) if ages and min(ages) <= largest]
+            if groups:
+                pooled[groups[0]] += network.aged[relation].detach()
+        assert torch.allclose(recalled[place], network.blend(pooled.flatten()), atol=1e-5)
+
+
+def test_an_event_of_every_week_looks_the_same_in_each_coming_week():
+    index = index_of([(0, 0, 1, 7 * week) for week in range(4)])
+    table = FeatureTable(index, 22)
+    # Not the number of steps ahead, nor the time since the last fact, which is there for what follows it.
+    columns = [*range(MAX_CALENDAR), *range(MAX_CALENDAR + 5, MAX_CALENDAR + 8)]
+    one, *others = (table.step_features(torch.tensor([0]), ahead)[:, columns] for ahead in (7, 14, 21, 28))
+    for other in others:
+        assert torch.equal(one, other)
+    assert not torch.equal(one, table.step_features(torch.tensor([0]), 8)[:, columns])
 
 
 @given(ROWS, st.integers(1, 13))
@@ -70,3 +105,4 @@ def test_a_table_does_not_depend_on_facts_at_or_after_its_time(
     bags = [table.bag[table.pair(slice(None))] for table in tables]
     assert torch.equal(bags[0].relation, bags[1].relation)
     assert torch.allclose(bags[0].weight, bags[1].weight, atol=1e-5)
+    assert torch.equal(bags[0].age, bags[1].age)
