@@ -19,6 +19,12 @@ PATIENT = {"TITER_REQUEST_SECONDS": "240"}
 """Requests may take long on a busy machine."""
 
 
+def completions(client: httpx2.Client, kind: str, typed: str, limit: int = 10) -> list[str]:
+    """Return the names that a service completes a text to."""
+    found = client.get("/v1/names", params={"kind": kind, "q": typed, "limit": limit}).raise_for_status().json()
+    return [one["name"] for one in found["names"]]
+
+
 class Service:
     """A service process; its log is kept in ``said``."""
 

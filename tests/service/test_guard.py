@@ -85,7 +85,7 @@ class TestErrors:
             ("OPTIONS", "/v1/facts", 405, "wrong_method"),
             ("TRACE", "/", 405, "wrong_method"),
             ("POST", "/v1/forecast", 422, "bad_request"),
-            ("GET", "/v1/entities?limit=x", 422, "bad_request"),
+            ("GET", "/v1/names?kind=entity&limit=x", 422, "bad_request"),
         ],
     )
     def test_every_error_has_the_common_format_and_headers(self, client: TestClient, method, path, status, code):
@@ -112,7 +112,7 @@ class TestErrors:
         def fail() -> None:
             raise RuntimeError("secret internals")
 
-        monkeypatch.setattr(shared, "current", fail)
+        monkeypatch.setattr(shared, "_current", fail)
         with caplog.at_level(logging.ERROR):
             for path, body in (("/v1/forecast", TALKS), ("/v1/explain", {**TALKS, "answer": "Drovia"})):
                 response = client.post(path, json=body)
@@ -128,7 +128,7 @@ class TestErrors:
         def fail() -> None:
             raise StoreError("postgresql://admin@inside/facts cannot be used")
 
-        monkeypatch.setattr(shared, "current", fail)
+        monkeypatch.setattr(shared, "_current", fail)
         for response in (client.post("/v1/forecast", json=TALKS), client.get("/v1/model")):
             assert (response.status_code, problem(response)["code"]) == (503, "no_store")
             assert "admin" not in response.text
@@ -185,7 +185,7 @@ class TestSize:
 class TestToken:
     def test_everything_but_health_needs_the_token(self, guarded: TestClient):
         assert guarded.get("/healthz").status_code == 200
-        for path in ("/", "/docs", "/v1/model", "/metrics", "/openapi.json", "/page/main.js", "/v1/entities"):
+        for path in ("/", "/docs", "/v1/model", "/metrics", "/openapi.json", "/page/main.js", "/v1/names?kind=entity"):
             response = guarded.get(path)
             assert response.status_code == 401, path
             assert problem(response)["code"] == "needs_token"
@@ -278,7 +278,7 @@ class TestRequests:
         ("path", "body"),
         [
             ("/v1/model", None),
-            ("/v1/entities", None),
+            ("/v1/names?kind=entity", None),
             ("/v1/forecast", TALKS),
             ("/v1/explain", {**TALKS, "answer": "Drovia"}),
             ("/v1/what-if", TALKS),
@@ -294,7 +294,7 @@ class TestRequests:
 
         headers = {"Authorization": "Bearer x"}
         with TestClient(create_app(forecaster, Settings(token=SecretStr("x"))), headers=headers) as client:
-            monkeypatch.setattr(forecaster, "current", fail)
+            monkeypatch.setattr(forecaster, "_current", fail)
             monkeypatch.setattr("titer.service.facts.add_records", fail)
             assert held.status(client, path, body) == 503
             assert held.answered
@@ -321,10 +321,10 @@ class TestRequests:
                 seen.append(client.get("/healthz"))
                 raise StoreError("enough")
 
-            monkeypatch.setattr(forecaster, "current", ask_within)
-            client.get("/v1/entities")
+            monkeypatch.setattr(forecaster, "_current", ask_within)
+            client.get("/v1/names?kind=entity")
             busy, healthy = seen
             assert (busy.status_code, problem(busy)["code"]) == (503, "busy")
             assert healthy.status_code == 200
             monkeypatch.undo()
-            assert client.get("/v1/entities").status_code == 200
+            assert client.get("/v1/names?kind=entity").status_code == 200

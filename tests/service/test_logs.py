@@ -82,7 +82,7 @@ def test_requests_without_a_sane_id_get_a_new_one(client: TestClient):
 
 def test_no_token_is_logged(client: TestClient, lines: Lines):
     client.get("/v1/model")
-    client.get(f"/v1/entities?token={TOKEN}&q={TOKEN}")
+    client.get(f"/v1/names?kind=entity&token={TOKEN}&q={TOKEN}")
     client.get("/v1/model", headers={"Authorization": f"Bearer wrong-{TOKEN}"})
     client.post("/v1/forecast", json={**TALKS, "token": TOKEN})
     assert len(lines.text) >= 4
@@ -103,7 +103,7 @@ def test_an_internal_error_is_logged_with_the_id_of_its_request(client, shared, 
     def fail() -> None:
         raise RuntimeError("internals")
 
-    monkeypatch.setattr(shared, "current", fail)
+    monkeypatch.setattr(shared, "_current", fail)
     request = client.get("/v1/model").headers["X-Request-Id"]
     error, access = lines.json
     assert "internals" in error["exception"]
@@ -117,7 +117,7 @@ def test_health_checks_are_logged_only_when_they_fail(client, shared, monkeypatc
         assert client.get(path).status_code == 200
     assert lines.text == []
     monkeypatch.setattr(readiness, "MAX_AGE", -1.0)
-    monkeypatch.setattr(shared, "current", lost)
+    monkeypatch.setattr(shared, "_current", lost)
     assert client.get("/readyz").status_code == 503
     assert [one["path"] for one in lines.json if "path" in one] == ["/readyz"]
 
@@ -130,19 +130,19 @@ class TestReadiness:
     def test_a_service_without_its_store_is_healthy_but_not_ready(self, client, shared, monkeypatch):
         monkeypatch.setattr(readiness, "MAX_AGE", -1.0)
         assert client.get("/readyz", headers={"Authorization": ""}).json() == {"status": "ready"}
-        monkeypatch.setattr(shared, "current", lost)
+        monkeypatch.setattr(shared, "_current", lost)
         response = client.get("/readyz")
         assert (response.status_code, response.json()["error"]["code"]) == (503, "no_store")
         assert "admin" not in response.text
         assert client.get("/healthz").status_code == 200
-        monkeypatch.setattr(shared, "current", lambda: None)
+        monkeypatch.setattr(shared, "_current", lambda: None)
         assert client.get("/readyz").status_code == 200
 
     @pytest.mark.slow
     def test_many_requests_cause_one_check(self, client, shared, monkeypatch):
         time.sleep(readiness.MAX_AGE)
         checks = []
-        monkeypatch.setattr(shared, "current", lambda: checks.append(time.sleep(0.2)))
+        monkeypatch.setattr(shared, "_current", lambda: checks.append(time.sleep(0.2)))
         askers = [threading.Thread(target=client.get, args=("/readyz",)) for _ in range(8)]
         for asker in askers:
             asker.start()
@@ -154,7 +154,7 @@ class TestReadiness:
         free = threading.Event()
         monkeypatch.setattr(readiness, "MAX_AGE", -1.0)
         monkeypatch.setattr(readiness, "MAX_SECONDS", 0.2)
-        monkeypatch.setattr(shared, "current", lambda: free.wait(30))
+        monkeypatch.setattr(shared, "_current", lambda: free.wait(30))
         try:
             response = client.get("/readyz")
         finally:

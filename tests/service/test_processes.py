@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from commands import titer_process
-from service.process import Service
+from service.process import Service, completions
 from store.postgres import Server, server
 from titer.data.dataset import Dataset
 from titer.runs.train import train
@@ -113,7 +113,7 @@ def test_acknowledged_facts_survive_repeated_kills(start: Start):
     for life in range(KILLS):
         service = start()
         with service.client(TOKEN) as client, ThreadPoolExecutor(1) as killer:
-            known = client.get("/v1/entities", params={"q": "entity", "limit": 50}).json()["names"]
+            known = completions(client, "entity", "entity", limit=50)
             assert acknowledged <= set(known)
             client.post("/v1/facts", json={"facts": [fact(f"entity {life} first")]}).raise_for_status()
             acknowledged.add(f"entity {life} first")
@@ -139,7 +139,7 @@ def test_servers_that_share_a_database_see_each_others_facts_at_once(start: Star
         for day, (writer, reader) in enumerate([(first, second), (second, first)] * 5, start=1):
             name = f"Newland {day}"
             assert writer.post("/v1/facts", json={"facts": [fact(name, day)]}).json()["added"] == 1
-            assert name in reader.get("/v1/entities", params={"q": name}).json()["names"]
+            assert name in completions(reader, "entity", name)
             found = reader.post("/v1/forecast", json={**TALKS, "top": 100}).json()
             assert found["time"] == f"2023-07-{day + 1:02}"
             assert name in [answer["entity"] for answer in found["answers"]]
@@ -163,7 +163,7 @@ def test_a_lost_database_is_reported_and_may_come_back(start: Start):
             for response in (
                 client.post("/v1/forecast", json=TALKS),
                 client.post("/v1/facts", json={"facts": [fact("Lostland", 2)]}),
-                client.get("/v1/entities"),
+                client.get("/v1/names?kind=entity"),
             ):
                 assert (response.status_code, response.json()["error"]["code"]) == (503, "no_store")
                 assert "tester" not in response.text

@@ -5,6 +5,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
+from service.process import completions
 from titer.data.dataset import Dataset
 from titer.forecasting.forecaster import Forecaster
 from titer.forecasting.question import Question
@@ -103,12 +104,10 @@ class TestQuestions:
         assert error(client.post("/v1/forecast", json=body))["details"] == [detail]
 
     def test_names_are_completed(self, client: TestClient):
-        assert client.get("/v1/entities", params={"q": "ald"}).json()["names"][0] == "Aldoria"
-        assert "Central Bank of Aldoria" in client.get("/v1/entities", params={"q": "ald"}).json()["names"]
-        assert client.get("/v1/relations", params={"q": "licence"}).json()["names"] == [
-            "grant licence to",
-            "apply for licence from",
-        ]
+        found = completions(client, "entity", "ald")
+        assert found[0] == "Aldoria"
+        assert "Central Bank of Aldoria" in found
+        assert set(completions(client, "relation", "licence")) == {"grant licence to", "apply for licence from"}
 
     @pytest.mark.parametrize(
         ("body", "message"),
@@ -142,7 +141,7 @@ class TestFacts:
         assert guarded.post("/v1/facts", json=body).json()["added"] == 0
         found = guarded.post("/v1/explain", json={**TALKS, "answer": "Newland"}).json()
         assert found["reasons"][0]["facts"][0]["time"] == "2023-07-01"
-        assert "Newland" in guarded.get("/v1/entities", params={"q": "new"}).json()["names"]
+        assert "Newland" in completions(guarded, "entity", "new")
 
     def test_a_fact_at_the_time_of_a_question_or_later_changes_nothing(self, guarded: TestClient):
         asked = {**TALKS, "at": "2023-07-01"}

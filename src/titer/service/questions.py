@@ -11,13 +11,10 @@ from titer.forecasting.what_if import WhatIf
 from titer.service.problems import check_limits
 from titer.service.schemas import (
     ExplainIn,
-    LimitQuery,
     ManyIn,
     ManyOut,
-    NamesOut,
     OneOrManyIn,
     PictureIn,
-    PrefixQuery,
     QuestionIn,
     WhatIfIn,
 )
@@ -28,7 +25,7 @@ SVG = "image/svg+xml"
 
 
 def add_question_routes(app: FastAPI, settings: Settings) -> None:
-    """Add forecasts, evidence, what-ifs, pictures and the completion of names to an app."""
+    """Add forecasts, evidence, what-ifs and pictures to an app."""
 
     def check(top: int = 1, explain: int = 0, questions: int = 1) -> None:
         check_limits(
@@ -75,26 +72,6 @@ def add_question_routes(app: FastAPI, settings: Settings) -> None:
         # Nothing is scored again: the picture needs only what the client has received already.
         drawn = await asyncio.to_thread(lambda: Picture.of(request.forecast, request.rank, embedded=request.embedded))
         return Response(drawn.svg, media_type=SVG)
-
-    @app.get("/v1/entities", summary="Complete the name of an entity")
-    async def entities(
-        current: Current,
-        q: PrefixQuery = "",
-        limit: LimitQuery = 10,
-    ) -> NamesOut:
-        def complete() -> NamesOut:
-            current.forecaster.refresh()
-            return NamesOut(names=current.forecaster.entities.completions(q, limit))
-
-        return await asyncio.to_thread(complete)
-
-    @app.get("/v1/relations", summary="Complete the name of a relation")
-    async def relations(
-        current: Current,
-        q: PrefixQuery = "",
-        limit: LimitQuery = 10,
-    ) -> NamesOut:
-        return await asyncio.to_thread(lambda: NamesOut(names=current.forecaster.relations.completions(q, limit)))
 
 
 def _question(request: QuestionIn) -> Question:

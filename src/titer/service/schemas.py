@@ -195,12 +195,6 @@ class AddedFactsOut(BaseModel):
     facts: list[AddedFactOut] = Field(description="The facts.")
 
 
-class NamesOut(BaseModel):
-    """Names that complete a text."""
-
-    names: list[str] = Field(description="The names, those that begin with the text first.")
-
-
 class HealthOut(BaseModel):
     """The service is running."""
 
