@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from titer.store.named import Added as Added
     from titer.store.named import NamedFact as NamedFact
     from titer.store.named import Removed as Removed
+    from titer.store.named import StoreChange as StoreChange
     from titer.store.named import StoredFact as StoredFact
     from titer.store.named import StoreUpdate as StoreUpdate
     from titer.trackers.base import StopTraining as StopTraining
@@ -141,7 +142,7 @@ _PUBLIC = {
     "titer.forecasting.fact_input": ["FactInput"],
     "titer.forecasting.tables": ["to_table", "record_batches"],
     "titer.store.facts": ["FactStore"],
-    "titer.store.named": ["Added", "Removed", "NamedFact", "StoredFact", "StoreUpdate"],
+    "titer.store.named": ["Added", "Removed", "NamedFact", "StoreChange", "StoredFact", "StoreUpdate"],
     "titer.store.adding": ["add_records", "BadFactsError"],
     "titer.data.readers.rejections": ["Problem"],
     "titer.models.base": ["Model", "StepResult"],

@@ -45,6 +45,17 @@ def test_facts_are_removed_by_number_or_date(run: Path, words: tuple[str, ...], 
     assert listed(run) == left
 
 
+def test_the_journal_shows_all_changes(run: Path):
+    titer("facts", "remove", run, "2", "--note", "wrong year")
+    shown = titer("facts", "list", run, "--journal")
+    assert [line.split()[0] for line in shown.splitlines()[-3:]] == ["add", "add", "remove"]
+    assert "wrong year" in shown.splitlines()[-1]
+    changes = json.loads(titer("facts", "list", run, "--journal", "--json"))["journal"]
+    facts = [(change["kind"], change["num_facts"], change["first_sequence"]) for change in changes]
+    assert facts == [("add", 2, 1), ("add", 1, 3), ("remove", 1, 2)]
+    assert "journal" not in json.loads(titer("facts", "list", run, "--json"))
+
+
 @pytest.mark.parametrize("words", [(), ("x",), ("1-",), ("7",), ("0",), ("1-99999999",)])
 def test_wrong_numbers_remove_nothing(run: Path, words: tuple[str, ...]):
     assert invoke("facts", "remove", run, *words).exit_code == 1

@@ -81,7 +81,7 @@ def test_a_removal_is_recorded_and_the_fact_can_be_added_again(address: str):
     with FactStore(address, dataset()) as store:
         store.add([visit("Ada", "Ben", 6), visit("Ada", "Dora", 6)], note="new.csv")
         store.remove([1], note="wrong year")
-        journal = [(one["kind"], one["num_facts"], one["note"]) for one in store.journal()]
+        journal = [(one.kind, one.num_facts, one.note) for one in store.journal()]
         assert journal == [("add", 2, "new.csv"), ("remove", 1, "wrong year")]
         assert store.add([visit("Ada", "Ben", 6)]).last_sequence == 3
         assert [one.sequence for one in store.since(0)] == [2, 3]

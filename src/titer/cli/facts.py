@@ -114,21 +114,27 @@ def add(
 def list_facts(
     run: RunArgument,
     last: Annotated[int, typer.Option(min=0, help="Number of facts to show, those added last.")] = 10,
+    journal: Annotated[bool, typer.Option("--journal", help="Also show all additions and removals.")] = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show how many facts were added to a run, and the last of them."""
-    dataset, total, found = _dataset(run), 0, []
+    dataset, total, found, changes = _dataset(run), 0, [], []
     if store is not None or (run / STORE).exists():
         with _open(run, store) as facts:
             total, found = facts.num_facts, facts.last_added(last)
+            changes = [change._asdict() for change in facts.journal()] if journal else []
     rows = [_row(fact, dataset) for fact in found]
     if json:
-        say_json({"facts": total, "latest": rows})
+        say_json({"facts": total, "latest": rows} | ({"journal": changes} if journal else {}))
         return
     say(f"{run}: {counted(total, 'added fact')}")
-    if rows:
-        _show_rows(rows)
+    _show_rows(rows)
+    if changes:
+        say()
+        titles = ["change", "at", "note", "facts", "first number", "last number"]
+        names = ("kind", "at", "note", "num_facts", "first_sequence", "last_sequence")
+        say_table(titles, [[str(change[name]) for name in names] for change in changes], numbers_from=3)
 
 
 @app.command(

@@ -23,6 +23,7 @@ from titer.store.named import (
     NamedFact,
     RefusedFactsError,
     Removed,
+    StoreChange,
     StoredFact,
     StoreUpdate,
     UnknownNumberError,
@@ -323,13 +324,17 @@ class FactStore(OpenedStore):
             found = connection.execute(select(schema.facts).where(column > after).order_by(column).limit(count))
             return [self._checked(row) for row in found]
 
-    def journal(self) -> list[dict[str, Any]]:
-        """Return all additions and removals, in order: kind, numbers, count, time and note."""
+    def journal(self) -> list[StoreChange]:
+        """Return all additions and removals in their order.
+
+        Raises:
+            StoreError: The database cannot be used.
+        """
         if not self._has_journal:
             return []
+        columns = [schema.changes.c[name] for name in StoreChange._fields]
         with self._guard(), self._engine.connect() as connection:
-            rows = connection.execute(select(schema.changes).order_by(schema.changes.c.id))
-            return [dict(row) for row in rows.mappings()]
+            return [StoreChange(*row) for row in connection.execute(select(*columns).order_by(schema.changes.c.id))]
 
     def _num_removals(self, connection: Connection) -> int:
         if not self._has_journal:

@@ -46,6 +46,26 @@ class StoredFact(NamedTuple):
     added_at: str
 
 
+class StoreChange(NamedTuple):
+    """An addition or a removal, as the journal of a store records it.
+
+    Attributes:
+        kind: ``add`` or ``remove``.
+        first_sequence: The smallest number of its facts.
+        last_sequence: The greatest number of its facts.
+        num_facts: How many facts were added or removed.
+        at: When, in UTC.
+        note: What was said about it, such as the name of a file.
+    """
+
+    kind: str
+    first_sequence: int
+    last_sequence: int
+    num_facts: int
+    at: str
+    note: str
+
+
 def facts_checksum(facts: Iterable[StoredFact], before: str = "") -> str:
     """Return a checksum that is equal for equal facts with equal numbers only.
 
