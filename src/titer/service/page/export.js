@@ -48,14 +48,14 @@ export const copyButtons = (name, rows, result) => el("p", { class: "actions" },
 
 const WINDOW = ["start", "end", "steps"], NAMES = ["subject", "relation", "object"];
 const EVENT = ["rank", ...NAMES, "probability", "expected", "usual", "lift", "kind", "rate", "times"];
-const STEP = ["time", "ahead", "first", "by", "survival", "probability"];
+const STEP = ["time", "ahead", "first", "by", "survival", "probability", "usual"];
 const pick = (found, names) => Object.fromEntries(names.map((name) => [name, found[name]]));
 
 // The columns of `titer events --out` and `titer when --out`, except evidence.
 export const eventRows = (forecast) => forecast.events.map((event) =>
   ({ ...pick(forecast, WINDOW), ...pick(event, EVENT), last: event.last?.time }));
 const stepRows = (forecast) => forecast.curve.map((step) =>
-  ({ ...pick(forecast, WINDOW), ...pick(forecast.event, NAMES), ...pick(step, STEP) }));
+  ({ ...pick(forecast, WINDOW), ...pick(forecast.event, NAMES), ...pick(step, STEP), kind: forecast.event.kind }));
 
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "stroke-linecap",
   "paint-order", "font-size", "font-weight", "font-family"];
