@@ -140,7 +140,7 @@ def test_a_fact_that_holds_is_asked_when_it_ends(page: Page, service: Service):
     show(page, service, "when")
     whether = page.locator("#whether")
     expect(whether.locator(".figures dt").first).to_have_text("ends within 1 day")
-    expect(whether.locator(".figures dd").nth(1)).to_contain_text(re.compile(r"holds in \d\.\d of 7 steps"))
+    expect(whether.locator(".figures dd").nth(1)).to_contain_text(re.compile(r"holds in \d\.\d of 7 days"))
     expect(whether.get_by_role("heading", name="Probability that it has ended by")).to_be_visible()
     expect(whether.get_by_role("img", name="Probability that it has ended by each step")).to_be_visible()
     expect(whether).to_contain_text("It has ended with a probability of")

@@ -40,7 +40,7 @@ export async function showWhether(state, go, isCurrent) {
     el("p", { class: "note" }, `${past(event)}. Forecast from ${curve[0].date}, ${after.horizon}.`),
     ...(comparable || after === before ? [] : [el("p", { class: "note" }, `Before the change: ${before.meaning}.`)]),
     el("dl", { class: "figures" }, ...windows.filter(({ steps }) => steps <= curve.length).map(({ steps, words }) =>
-      figure(`${endsOf(after) ? "ends " : ""}within ${words}`, after, earlier, steps))),
+      figure(words, after, earlier, steps))),
     el("h3", {}, `Probability that it ${reached} by`), chart,
     el("p", { class: "note" }, quantileWords(after)),
     ...eventReasons(event, (facts) => go(leaveOut(state, facts))), actions(after, chart));
@@ -54,10 +54,11 @@ const endsOf = ({ event }) => event.kind === "ends";
 function figure(words, { event, curve }, earlier, steps) {
   const { by, usual } = curve[steps - 1], small = (text, kind = "") => el("span", { class: `old ${kind}` }, ` ${text}`);
   const expected = curve.slice(0, steps).reduce((sum, { probability }) => sum + probability, 0).toFixed(1);
-  return el("div", {}, el("dt", {}, words), el("dd", {}, chance(by),
+  const ends = event.kind === "ends";
+  return el("div", {}, el("dt", {}, `${ends ? "ends " : ""}within ${words}`), el("dd", {}, chance(by),
     ...(earlier ? [small(`was ${chance(earlier.curve[steps - 1].by)}`, "was")] : []),
     ...(event.times && usual > 0 ? [small(`usually ${chance(usual)}, now ${times(by / usual)}`)] : []),
-    ...(steps > 1 ? [small(event.kind === "ends" ? `holds in ${expected} of ${steps} steps` : `${expected} times expected`)] : [])));
+    ...(steps > 1 ? [small(ends ? `holds in ${expected} of ${words}` : `${expected} times expected`)] : [])));
 }
 
 const times = (lift) => (lift < 0.1 ? "<0.1×" : lift >= 9.95 ? `${lift.toFixed(0)}×` : `${lift.toFixed(1)}×`);
