@@ -37,7 +37,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Variables under which titer's dependencies are found, but not titer: its own path is in a .pth file."""
+    """Variables under which titer's dependencies are found, but not titer: its own path is in a .pth file.
+
+    The dependencies are those of the tests, so one that is missing in ``pyproject.toml`` is not noticed here; the steps
+    of the container install them anew.
+    """
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL"))}
     dependencies = sysconfig.get_path("purelib")
     return {**kept, "PYTHONPATH": dependencies, "OMP_NUM_THREADS": "1", **variables}
