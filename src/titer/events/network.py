@@ -10,6 +10,7 @@ from titer.events.triples import BAG_HORIZONS, Bag
 AGES = (1, 2, 3, 4, 6, 7, 8, 14, 21, 30)
 """Largest age, in time steps, of each group of ages that a network distinguishes; older facts are left out."""
 AGED_DIM = 8
+"""Numbers that a network has for each directed relation of these facts."""
 MAX_LOG_INTENSITY = 2.2
 """No probability is above 1 - exp(-exp(2.2)), which is 99.99 %."""
 
