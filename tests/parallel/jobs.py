@@ -110,7 +110,7 @@ def whole_gradients() -> dict[str, Tensor]:
     for name in parts[0]:
         found = [part[name].grad for part in parts if part[name].grad is not None]
         if found:
-            sums[name] = torch.stack([gradient for gradient in found if gradient is not None]).sum(dim=0)
+            sums[name] = torch.stack([gradient.to_dense() for gradient in found if gradient is not None]).sum(dim=0)
     return sums
 
 
@@ -118,15 +118,18 @@ def parameters_of(number: int) -> dict[str, nn.Parameter]:
     """Return parameters whose gradients differ between processes: dense, in few rows, in many, in one, in none."""
     generator = torch.Generator().manual_seed(number)
     shapes = {"dense": (3, 2), "scalar": (), "few": (NUM_ROWS, DIM), "many": (NUM_ROWS, DIM), "one": (NUM_ROWS, DIM)}
-    shapes |= {"none": (2,), "small": (2,)}
+    shapes |= {"none": (2,), "small": (2,), "sparse": (NUM_ROWS, DIM), "one_sparse": (NUM_ROWS, DIM)}
     found = {name: nn.Parameter(torch.zeros(shape)) for name, shape in shapes.items()}
     for name, parameter in found.items():
-        if name != "none" and not (name in ("one", "small") and number):
+        if name != "none" and not (name in ("one", "small", "one_sparse") and number):
             parameter.grad = torch.randn(parameter.shape, generator=generator)
-    for name, rows in (("few", 2 + 3 * number), ("many", 45), ("one", 3)):
+    rows_of = {"few": 2 + 3 * number, "many": 45, "one": 3, "sparse": 4 + number, "one_sparse": 2}
+    for name, rows in rows_of.items():
         gradient = found[name].grad
         if gradient is not None:
             gradient[torch.randperm(NUM_ROWS, generator=generator)[rows:]] = 0
+            if "sparse" in name:
+                found[name].grad = gradient.to_sparse(1)
     return found
 
 
@@ -143,8 +146,10 @@ def summed_gradients() -> dict[str, Tensor]:
     parameters = parameters_of(processes.rank())
     gradients.sum_gradients(list(parameters.values()))
     gradients.MIN_TABLE_ROWS, gradients._sum_rows = before, original
-    found = {name: parameter.grad for name, parameter in parameters.items() if parameter.grad is not None}
-    return {**found, "sent": torch.tensor(sent)}
+    assert all(parameters[name].grad.is_coalesced() for name in ("sparse", "one_sparse"))  # type: ignore[union-attr]
+    found = {name: each.grad.to_dense() for name, each in parameters.items() if each.grad is not None}
+    rows = parameters["sparse"].grad.indices()[0]  # type: ignore[union-attr]
+    return {**found, "sent": torch.tensor(sent), "rows": rows}
 
 
 def batch_statistics() -> dict[str, Tensor]:

@@ -99,7 +99,9 @@ def test_gradients_are_summed_and_of_large_tables_only_rows_are_sent(folder: Pat
         found = result(folder, "summed_gradients", number)
         # The second process has five rows of the first table, and the first three of the other.
         assert found.pop("sent").tolist() == [5, 3]
-        assert_close(found, jobs.whole_gradients(), 1e-6)
+        expected = jobs.whole_gradients()
+        assert found.pop("rows").tolist() == expected["sparse"].any(dim=1).nonzero()[:, 0].tolist()
+        assert_close(found, expected, 1e-6)
 
 
 def test_statistics_of_a_divided_batch_are_those_of_the_whole(folder: Path):

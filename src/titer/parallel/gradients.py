@@ -21,16 +21,23 @@ def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
 
     Args:
         parameters: The parameters, in the same order in every process. One that has a gradient in any of the
-            processes has one in all of them afterwards.
+            processes has one in all of them afterwards. A gradient is sparse in all processes or in none; sparse ones
+            must be coalesced, and so are their sums.
     """
     if size() == 1:
         return
     rows = [_rows(parameter) for parameter in parameters]
     own = [NONE if parameter.grad is None else len(found) for parameter, found in zip(parameters, rows, strict=True)]
-    counts = torch.stack(gather(torch.tensor(own)))  # (processes, parameters)
+    is_sparse = [parameter.grad is not None and parameter.grad.is_sparse for parameter in parameters]
+    exchanged = torch.stack(gather(torch.tensor([own, is_sparse])))  # (processes, 2, parameters)
     dense: dict[torch.dtype, list[Tensor]] = {}
-    for parameter, found, count in zip(parameters, rows, counts.amax(dim=0).tolist(), strict=True):
+    for i, (parameter, found) in enumerate(zip(parameters, rows, strict=True)):
+        counts = exchanged[:, 0, i].tolist()
+        count = max(counts)
         if count == NONE:
+            continue
+        if exchanged[:, 1, i].any():
+            _sum_sparse(parameter, found, [max(each, 0) for each in counts])
             continue
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
@@ -48,6 +55,8 @@ def _is_table(parameter: Tensor) -> bool:
 
 def _rows(parameter: nn.Parameter) -> Tensor:
     """Return the rows of a table that have a gradient; for anything but a table, none. (rows,)"""
+    if parameter.grad is not None and parameter.grad.is_sparse:
+        return parameter.grad.indices()[0]
     if parameter.grad is None or not _is_table(parameter):
         return torch.empty(0, dtype=torch.int64, device=parameter.device)
     return parameter.grad.any(dim=1).nonzero()[:, 0]
@@ -68,6 +77,19 @@ def _sum_rows(gradient: Tensor, rows: Tensor, count: int) -> None:
     gradient[rows] = 0
     for number, value in zip(gather(numbers), gather(values), strict=True):
         gradient.index_add_(0, number, value)
+
+
+def _sum_sparse(parameter: nn.Parameter, rows: Tensor, counts: list[int]) -> None:
+    """Sum sparse gradients, given the number of rows that each process has."""
+    numbers = rows.new_zeros(max(counts))
+    numbers[: len(rows)] = rows
+    values = parameter.detach().new_zeros(len(numbers), *parameter.shape[1:])
+    if parameter.grad is not None:
+        values[: len(rows)] = parameter.grad.values()
+    sent = zip(gather(numbers), gather(values), counts, strict=True)
+    every = [(number[:count], value[:count]) for number, value, count in sent]
+    numbers, values = (torch.cat(column) for column in zip(*every, strict=True))
+    parameter.grad = torch.sparse_coo_tensor(numbers[None], values, parameter.shape).coalesce()
 
 
 def _sum_whole(gradients: list[Tensor]) -> None:

@@ -1,7 +1,7 @@
 """Optimisation steps: computed directly, or recorded once as a CUDA graph and replayed."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from titer.graph.history import History
 from titer.graph.queries import Queries
@@ -11,6 +11,7 @@ from titer.parallel.parts import part_of_batch
 from titer.parallel.processes import size, sum_over_processes
 from titer.training.batches import shuffled_batches
 from titer.training.config import TrainingConfig
+from titer.training.gradients import clip_gradients, coalesce_gradients
 from titer.training.optimisers import EagerAdam
 
 WARM_UP_STEPS = 3
@@ -66,9 +67,10 @@ class Stepper:
         """Update the weights by the gradient of the batch, of which this process has computed a share."""
         self.optimiser.zero_grad(set_to_none=True)
         (result.loss if share == 1 else share * result.loss).backward()
+        coalesce_gradients(self.parameters)
         sum_gradients(self.parameters)
         if self.config.clip_gradient:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_gradient)
+            clip_gradients(self.parameters, self.config.clip_gradient)
         self.optimiser.step()
         for name, value in {"loss": result.loss, **result.log}.items():
             if name not in self.sums:

@@ -73,9 +73,11 @@ class PathMixtureConfig:
 
     # Size of the softmax in training.
     exact_entities: int = 65_536
-    """Number of known entities up to which the loss in training is exact; with more, candidates are sampled."""
+    """Number of entities up to which the loss in training is exact; with more, candidates are sampled, and an
+    optimisation step updates the embeddings of those entities alone that it reads."""
     sampled_entities: int = 4096
-    """Number of sampled candidates, besides reached and true answers, that all queries of a batch share."""
+    """Number of sampled candidates, besides reached and true answers, that all queries of a time step in a batch share;
+    all known entities, if there are no more."""
 
     def __post_init__(self) -> None:
         check_at_least_one(self, "members", "past_edges", "first_edges", "second_edges", "same_edges", "state_edges")

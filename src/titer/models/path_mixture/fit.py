@@ -35,6 +35,8 @@ class Fit(nn.Module):
         dim = config.dim
         self.state_edges, self.entity_dropout = config.state_edges, config.entity_dropout
         self.entity = nn.Embedding(num_entities, dim)
+        # A step that samples candidates reads a part of a large table, and updates only that part.
+        self.sparse = num_entities > config.exact_entities
         nn.init.normal_(self.entity.weight, std=0.1)
         self.names = Names(dim) if config.names else None
         self.relation = RelationEmbedding(num_relations, dim, deviation=0.1)
@@ -128,8 +130,14 @@ class Fit(nn.Module):
     def _embeddings(self, entity: Tensor, usable: Tensor, names: Bags | None) -> Tensor:
         if self.training:
             usable = usable * (torch.rand(len(usable), device=usable.device) >= self.entity_dropout)
-        own = self.entity.weight.index_select(0, entity) * usable[:, None]
+        own = self._own_embeddings(entity) * usable[:, None]
         return own if self.names is None or names is None else own + self.names(names)
+
+    def _own_embeddings(self, entity: Tensor) -> Tensor:
+        if self.sparse:
+            return functional.embedding(entity, self.entity.weight, sparse=True)
+        # Its gradient is summed in place; that of an embedding sorts first.
+        return self.entity.weight.index_select(0, entity)
 
     def _table(self, embedding: Tensor) -> Tensor:
         """Return what edges refer to: the embeddings of all relations, followed by those of entities."""

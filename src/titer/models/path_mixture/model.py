@@ -135,12 +135,11 @@ class PathMixture(TracksTrainedEntities):
     def plans(
         self, queries: Queries, answers: Tensor, sizes: Sequence[int], history: History
     ) -> list[TrainingPlan] | None:
-        """Look up all that the optimisation steps read of the facts; None if a loss is estimated from a sample."""
+        """Look up all that the optimisation steps read of the facts; None if the loss is estimated from a sample."""
+        if not self._is_exact:
+            return None
         first = torch.tensor([0, *sizes[:-1]]).cumsum(0).to(queries.time.device)
         times = queries.time.index_select(0, first).tolist()
-        index, latest = history.pair_index, max(times) - history.first_time
-        if index.num_known(max(latest, 0)) > self.config.exact_entities:
-            return None
         batch = grouped(queries.subject, queries.relation, sizes, times, history)
         weight = torch.tensor([1 / size for size in sizes], device=answers.device)
         weight = weight.repeat_interleave(torch.tensor(sizes, device=answers.device), output_size=len(queries))
@@ -162,15 +161,17 @@ class PathMixture(TracksTrainedEntities):
         """Return the mean cross-entropy of the answers, summed over the members."""
         loss = answers.new_zeros((), dtype=torch.float32)
         for rows, batch in self._by_time(queries, history):
-            if self._is_exact(batch):
+            if self._is_exact:
                 weight = torch.full((len(rows),), 1 / len(queries), device=answers.device)
                 loss = loss + self.planned_step(self._plan(batch, queries[rows], answers[rows], weight)).loss
             else:
                 loss = loss + self._sampled_losses(batch, queries[rows], answers[rows]) / len(queries)
         return StepResult(loss)
 
-    def _is_exact(self, batch: QueryBatch) -> bool:
-        return batch.pair_index.num_known(batch.elapsed) <= self.config.exact_entities
+    @property
+    def _is_exact(self) -> bool:
+        """Whether the loss is over all entities; it is estimated from a sample of them if there are many."""
+        return self.vocabulary.num_entities <= self.config.exact_entities
 
     def _plan(self, batch: QueryBatch, queries: Queries, answers: Tensor, weight: Tensor) -> TrainingPlan:
         targets = TargetPlan.of(batch, answers, self._others(queries, answers), weight)
@@ -186,7 +187,7 @@ class PathMixture(TracksTrainedEntities):
         return [mixture for mixture in self.mixtures if isinstance(mixture, Mixture)]
 
     def _sampled_losses(self, batch: QueryBatch, queries: Queries, answers: Tensor) -> Tensor:
-        """Return an estimate of ``_losses`` from a sample of the candidates."""
+        """Return the sum of the losses of queries of one time step, estimated from a sample of the candidates."""
         loss = answers.new_zeros((), dtype=torch.float32)
         others = self._others(queries, answers)
         sample = Sample.draw(batch, self.config.sampled_entities)

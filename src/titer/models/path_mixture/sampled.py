@@ -16,7 +16,7 @@ from titer.models.path_mixture.query_batch import QueryBatch
 
 @dataclass(frozen=True)
 class Sample:
-    """Known entities, drawn with replacement."""
+    """Known entities, drawn with replacement; or all of them, once each."""
 
     entity: Tensor  # (sample,)
     log_count: Tensor  # (sample,) log of the number of entities that each counts for
@@ -25,10 +25,13 @@ class Sample:
     def draw(cls, batch: QueryBatch, size: int) -> "Sample":
         """Draw half of the entities uniformly and half by the number of their past facts.
 
-        Frequent entities have most of the prior's weight, so a uniform sample alone would estimate it badly.
+        Frequent entities have most of the prior's weight, so a uniform sample alone would estimate it badly. If no more
+        than ``size`` entities are known, the sample is all of them, and the estimate is exact.
         """
         index, elapsed = batch.pair_index, batch.elapsed
         num_known, device = index.num_known(elapsed), batch.subject.device
+        if num_known <= size:
+            return cls(index.by_first[:num_known], torch.zeros(num_known, device=device))
         uniform = index.by_first.index_select(0, torch.randint(num_known, (size - size // 2,), device=device))
         objects, num_facts = index.objects_before(elapsed)
         frequent = objects.index_select(0, torch.randint(num_facts, (size // 2,), device=device))
