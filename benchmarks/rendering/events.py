@@ -60,7 +60,7 @@ def event_table(measured: Measurements, part: str, horizon: int) -> list[str]:
 
 
 def _cells(metrics: Row) -> list[str]:
-    cells = [f"{metrics[key]:.4f}" for key in COLUMNS.values()]
+    cells = [f"{metrics[key]:z.4f}" for key in COLUMNS.values()]  # no negative zero
     cells += [f"{metrics['recall'][length]:.3f}" for length in LENGTHS]
     errors = [
         abs(one["probability"] - one["frequency"])
