@@ -20,9 +20,10 @@ def all_queries(graph: Graph, time: int) -> Queries:
     return Queries(*rows.unbind(1))
 
 
-def true_answers(graph: Graph, queries: Queries, kind: Filter, max_keys: int) -> list[tuple[int, int]]:
+def true_answers(graph: Graph, queries: Queries, kind: Filter, max_keys: int, piece: int) -> list[tuple[int, int]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(filters, "MAX_KEYS", max_keys)  # with 0, pairs of subject and relation are numbered
+        patch.setattr(filters, "MAX_KEYS", max_keys)  # with 0, pairs of subject and relation, and keys, are numbered
+        patch.setattr(filters, "PIECE", piece)
         row, answer = TrueAnswers(graph.facts, graph.vocabulary, kind).of(queries)
     return list(zip(row.tolist(), answer.tolist(), strict=True))
 
@@ -32,7 +33,8 @@ def true_answers(graph: Graph, queries: Queries, kind: Filter, max_keys: int) ->
 @given(graph=graphs(), time=st.integers(-5, 12))
 def test_true_answers_are_those_of_the_facts_each_once(kind: Filter, graph: Graph, time: int):
     queries = all_queries(graph, time)
-    found, again = (true_answers(graph, queries, kind, limit) for limit in (filters.MAX_KEYS, 0))
+    limits = ((filters.MAX_KEYS, filters.PIECE), (0, 3))
+    found, again = (true_answers(graph, queries, kind, *each) for each in limits)
     assert again == found
     edges = directed_edges(graph.facts, graph.vocabulary) if kind is not Filter.RAW else []
     expected = {

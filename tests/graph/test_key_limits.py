@@ -36,7 +36,7 @@ def test_the_filter_fits_keys_of_any_vocabulary():
     for entities, relations in ((1 << 31, 1 << 28), (1 << 31, 1 << 29)):
         size: Any = Size(entities, relations)
         known = TrueAnswers(FACTS, size)
-        assert len(known.key) == 4
+        assert len(known.code) == 4
         subject = torch.tensor([0, 0, 0, 1, entities - 1])
         relation = torch.tensor([0, relations, 2 * relations - 1, 0, 0])
         row, answer = known.of(Queries(subject, relation, torch.tensor([0, 3, 0, 3, 0])))

@@ -57,7 +57,7 @@ class EvaluationTask:
     @cached_property
     def true_answers(self) -> TrueAnswers:
         """The known answers that the protocol's filter removes from a ranking."""
-        return TrueAnswers(self.dataset.facts, self.dataset.vocabulary, self.protocol.filter).to(self.device)
+        return self._true_answers(self.protocol.filter)
 
     @cached_property
     def true_at_time(self) -> TrueAnswers:
@@ -67,7 +67,15 @@ class EvaluationTask:
         """
         if self.protocol.filter is Filter.TIME_AWARE:
             return self.true_answers
-        return TrueAnswers(self.dataset.facts, self.dataset.vocabulary).to(self.device)
+        return self._true_answers(Filter.TIME_AWARE)
+
+    def _true_answers(self, filter: Filter) -> TrueAnswers:
+        splits = list(self.dataset.splits.values())
+        if filter is Filter.TIME_AWARE:
+            # Facts of other steps are true at the time of no query.
+            first, last = int(self.queries.time.min()), int(self.queries.time.max())
+            splits = [facts[(facts.time >= first) & (facts.time <= last)] for facts in splits]
+        return TrueAnswers(Facts.concatenate(*splits), self.dataset.vocabulary, filter).to(self.device)
 
 
 def _history(dataset: Dataset, split: str, past: Past) -> History:
