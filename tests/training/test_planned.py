@@ -35,7 +35,11 @@ def stepper_of(kind: type[Stepper], dataset: Dataset, device: str = "cpu", **set
     queries, answers = Queries.from_facts(dataset.train[-200:], dataset.vocabulary)
     history = History(dataset.train, dataset.vocabulary).to(device)
     config = TrainingConfig(batch_size=32, learning_rate=0.01, clip_gradient=5.0)
-    return kind(model, queries, answers, history, config)
+    stepper = kind(model, queries, answers, history, config)
+    for group in stepper.optimiser.param_groups:
+        # Adam divides by the size of gradients, so noise in one that is nearly zero would move its weight like others.
+        group["eps"] = 1e-4
+    return stepper
 
 
 def train(stepper: Stepper, batches: list[Tensor], epochs: int) -> None:
