@@ -17,6 +17,7 @@ from titer.evaluation.task import EvaluationTask
 from titer.graph import stored_history
 from titer.graph.history import History
 from titer.graph.pair_index import PairIndex
+from titer.runs.refit import refit
 from titer.runs.run import Run
 from titer.runs.train import train
 from titer.training import loop
@@ -97,6 +98,19 @@ def test_commands_share_the_index_of_the_dataset_and_leave_the_run_small(
     for run in ("seeds/seed0", "seeds/seed1", "other"):
         assert Run(tmp_path / run).summary["horizons"]
         assert not (tmp_path / run / "dataset" / "index").exists()
+
+
+def test_forecasts_use_the_index_that_training_on_all_facts_stored(
+    folder: Path, path_mixture_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    new = refit(Run(path_mixture_run), tmp_path / "new", overwrite=True)
+    assert stored(new.path / "dataset") == ["history", "pairs"]
+    monkeypatch.setattr(stored_history, "write_columns", never)
+    history = stored_history.history_of(Run(new.path).dataset)
+    assert isinstance(history.pair_index, PairIndex)
+    assert history.num_edges == 2 * len(new.dataset.facts)
+    monkeypatch.setenv(SWITCH, "off")
+    assert results(new) == results(refit(Run(path_mixture_run), tmp_path / "memory"))
 
 
 def test_runs_with_the_same_facts_share_the_indexes_of_parts(
