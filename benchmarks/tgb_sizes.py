@@ -78,7 +78,8 @@ def measure(benchmark: TgbBenchmark, options: argparse.Namespace, folder: Path) 
     stages.end("read")
     save_dataset(dataset, folder / "dataset")
     dataset = open_dataset(folder / "dataset")
-    _ = history_of(dataset).pair_index
+    for until in ("train", "test"):
+        _ = history_of(dataset, until).pair_index
     stages.end("index")
     if options.lock:
         waited_for = options.lock.open("w")  # released when the process ends
@@ -141,7 +142,7 @@ def first_steps(dataset: Dataset, num_queries: int, device: torch.device) -> Eva
 
 def train(model: Model, dataset: Dataset, config: Config, trained: int, stages: Stages) -> dict[str, float]:
     """Take optimisation steps on the last queries of the training split, which have the longest history."""
-    history = history_of(dataset).to(model.device)
+    history = history_of(dataset, "train").to(model.device)
     queries, answers = Queries.from_facts(dataset.train[-trained // 2 :], dataset.vocabulary)
     stepper = make_stepper(model, queries, answers, history, config.training)
     model.train()

@@ -1,6 +1,7 @@
 """Stored indexes: equal to built ones, replaced if they do not match, and shared by processes."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import random_facts
-from titer.data.dataset import Dataset
+from titer.data.dataset import SPLITS, Dataset
 from titer.data.dataset_folder import open_dataset, save_dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
+from titer.evaluation.protocol import Past, Protocol
 from titer.evaluation.task import EvaluationTask
 from titer.graph import history as history_module
 from titer.graph import stored_history
@@ -43,8 +45,9 @@ def save(folder: Path, seed: int) -> None:
     save_dataset(Dataset("random", Vocabulary.numbered(40, 3), TimeAxis(), *splits), folder, overwrite=True)
 
 
-def assert_right(history: History, dataset: Dataset) -> None:
-    expected = History(dataset.facts, dataset.vocabulary)
+def assert_right(history: History, dataset: Dataset, until: str = "test") -> None:
+    facts = [dataset.splits[name] for name in SPLITS[: SPLITS.index(until) + 1]]
+    expected = History(Facts.concatenate(*facts), dataset.vocabulary)
     for name in COLUMNS:
         assert torch.equal(getattr(history, name), getattr(expected, name)), name
     assert (history.first_time, history.last_time) == (expected.first_time, expected.last_time)
@@ -68,13 +71,66 @@ def test_a_stored_index_is_used_again_and_equals_a_built_one(folder: Path, monke
     assert capsys.readouterr().err == ""
 
 
-def test_evaluations_of_the_test_split_use_the_stored_index(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    _ = history_of(open_dataset(folder)).pair_index
+@pytest.mark.parametrize("until", SPLITS)
+def test_evaluations_use_the_stored_index_of_the_facts_they_may_see(
+    folder: Path, until: str, monkeypatch: pytest.MonkeyPatch
+):
+    _ = history_of(open_dataset(folder), until).pair_index
     monkeypatch.setattr(stored_history, "write_columns", never)
     dataset = open_dataset(folder)
-    assert_right(EvaluationTask(dataset, "test").history, dataset)
-    # The validation split must not see the test split, not even in its index.
-    assert EvaluationTask(dataset, "valid").history.last_time == int(dataset.valid.time.max())
+    assert_right(EvaluationTask(dataset, until).history, dataset, until)
+    if until != "test":
+        past = Past.FROZEN_AT_TRAIN if until == "train" else Past.FROZEN_AT_VALID
+        assert_right(EvaluationTask(dataset, "test", Protocol(past=past)).history, dataset, until)
+
+
+@pytest.mark.parametrize(("until", "num_facts"), [("train", 400), ("valid", 500)])
+def test_the_index_of_a_part_has_no_fact_of_a_later_split(folder: Path, until: str, num_facts: int, capsys):
+    _ = history_of(open_dataset(folder)).pair_index
+    capsys.readouterr()
+    for message in (f"indexing {num_facts} facts; the index is kept in {folder / 'index'}", ""):
+        dataset = open_dataset(folder)
+        history = history_of(dataset, until)
+        assert history.num_edges == 2 * num_facts
+        assert history.last_time == int(dataset.splits[until].time.max()) < int(dataset.test.time.max())
+        assert_right(history, dataset, until)
+        assert capsys.readouterr().err.startswith(message)
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+
+
+PLACES = {"train": "index/train", "valid": "index/train+valid", "test": "index"}
+
+
+@pytest.mark.parametrize("until", SPLITS)
+@pytest.mark.parametrize("other", SPLITS)
+def test_an_index_of_other_splits_is_replaced(folder: Path, until: str, other: str, monkeypatch: pytest.MonkeyPatch):
+    _ = history_of(open_dataset(folder), other).pair_index
+    for part in ("history", "pairs"):
+        if other != until:
+            shutil.copytree(folder / PLACES[other] / part, folder / PLACES[until] / part)
+    if other == until:
+        monkeypatch.setattr(stored_history, "write_columns", never)
+    assert_right(history_of(open_dataset(folder), until), open_dataset(folder), until)
+
+
+def test_each_part_is_stored_if_it_is_large_itself(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(stored_history, "MIN_FACTS", 450)
+    for until in SPLITS:
+        assert_right(history_of(open_dataset(folder), until), open_dataset(folder), until)
+    assert not (folder / "index" / "train").exists()
+    assert sorted(path.name for path in (folder / "index" / "train+valid").iterdir()) == [".lock", "history", "pairs"]
+    assert (folder / "index" / "pairs").exists()
+
+
+def test_without_later_facts_the_index_is_that_of_all_facts(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    dataset = open_dataset(folder)
+    parts = (dataset.facts, Facts.empty(), Facts.empty())
+    save_dataset(Dataset("one split", dataset.vocabulary, dataset.axis, *parts), folder, overwrite=True)
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
+    assert (folder / "index" / "pairs").is_dir()
+    monkeypatch.setattr(stored_history, "write_columns", never)
+    for until in SPLITS:
+        assert_right(history_of(open_dataset(folder), until), open_dataset(folder), until)
 
 
 def test_a_history_with_more_facts_does_not_use_the_stored_index(folder: Path):
@@ -164,7 +220,11 @@ def test_an_index_of_other_facts_is_replaced(folder: Path, tmp_path: Path):
 def test_an_index_that_cannot_be_beside_the_facts_is_in_the_cache(folder: Path, tmp_path: Path):
     (folder / "index").write_text("a file, where a folder would have to be")
     assert_right(history_of(open_dataset(folder)), open_dataset(folder))
-    assert [path.name for path in (tmp_path / "cache" / "index").iterdir()] == [open_dataset(folder).checksum[:32]]
+    (cached,) = (tmp_path / "cache" / "index").iterdir()
+    assert cached.name == open_dataset(folder).checksum[:32]
+    assert_right(history_of(open_dataset(folder), "train"), open_dataset(folder), "train")
+    assert (cached / "train" / "pairs").is_dir()
+    assert_right(history_of(open_dataset(folder)), open_dataset(folder))
 
 
 def test_without_space_the_index_is_built_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys):
@@ -197,18 +257,20 @@ from titer.graph import history as history_module
 from titer.graph import stored_history
 from pathlib import Path
 stored_history.MIN_FACTS = 100
-history = stored_history.history_of(open_dataset(Path(sys.argv[1])))
-print(int(history.key.sum()), float(history.pair_index.series.counts.sum()))
+history = stored_history.history_of(open_dataset(Path(sys.argv[1])), sys.argv[2])
+print(history.num_edges, int(history.key.sum()), float(history.pair_index.series.counts.sum()))
 """
 
 
 @pytest.mark.slow
-def test_of_several_processes_one_builds_the_index(folder: Path):
-    running = [WarmProcess("-c", USE, folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+@pytest.mark.parametrize("until", [("test",) * 3, ("train",) * 3, ("train", "valid", "train")])
+def test_of_several_processes_one_builds_the_index(folder: Path, until: tuple[str, ...]):
+    running = [WarmProcess("-c", USE, folder, one, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for one in until]
     results = [process.communicate(timeout=120) for process in running]
     assert all(process.returncode == 0 for process in running)
-    assert len({printed for printed, _ in results}) == 1
-    assert sum(messages.count("indexing 600 facts") for _, messages in results) == 2  # the history and the pairs
+    assert len({printed for printed, _ in results}) == len(set(until))
+    # The history and the pairs of each part.
+    assert sum(messages.count("indexing") for _, messages in results) == 2 * len(set(until))
 
 
 @pytest.mark.parametrize("fails", [OSError("disk full"), KeyboardInterrupt()])

@@ -231,7 +231,7 @@ def _train(data: "Dataset", settings: "Config", out: Path, options: _Options, *,
             trackers=options.trackers,
         )
         if is_first() and "horizons" not in run.summary:
-            measure_horizons(run, settings.training.device)
+            measure_horizons(run, settings.training.device, data)
     if is_first():
         _report(run)
     return run

@@ -21,6 +21,8 @@ from titer.toml import to_toml
 
 DESCRIPTION = "dataset.toml"
 FORMAT = 1
+RUN_CONFIG = "config.toml"
+"""The file of a run directory that is beside its dataset folder."""
 
 
 def save_dataset(dataset: Dataset, folder: Path, *, overwrite: bool = False) -> None:
@@ -109,6 +111,11 @@ def read_mapping(folder: Path) -> TableOptions | None:
 def is_stored_dataset(folder: Path) -> bool:
     """Return whether a folder is a dataset folder."""
     return (folder / DESCRIPTION).is_file()
+
+
+def is_in_run(folder: Path) -> bool:
+    """Return whether a dataset folder is the copy that a run directory keeps."""
+    return folder.with_name(RUN_CONFIG).is_file()
 
 
 def _seal(description: dict[str, Any]) -> str:

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from titer.data.dataset import Dataset
-from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.graph.stored_history import history_of
 from titer.models.base import Model
 
 BATCH_SIZE = 512
@@ -39,7 +39,7 @@ class Size:
     def of(cls, model: Model, dataset: Dataset) -> "Size":
         """Count on queries about the last training facts, on a CPU copy, where no fused kernel hides a product."""
         copy = deepcopy(model).cpu().train()
-        history = History(dataset.train, dataset.vocabulary)
+        history = history_of(dataset, "train")
         queries, answers = _last_queries(dataset)
         per_hop = None
         if copy.is_trained_by_gradients:

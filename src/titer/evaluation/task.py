@@ -6,11 +6,9 @@ import numpy as np
 import torch
 
 from titer.data.dataset import SPLITS, Dataset
-from titer.data.facts import Facts
 from titer.errors import TiterError
 from titer.evaluation.protocol import Past, Protocol
 from titer.graph.filters import Filter, TrueAnswers
-from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.graph.stored_history import history_of
 
@@ -52,7 +50,7 @@ class EvaluationTask:
             sample = np.random.default_rng(0).permutation(self.num_queries)[:max_queries]
             rows = torch.from_numpy(np.sort(sample))
             self.queries, self.answers = self.queries[rows], self.answers[rows]
-        self.history = _history(dataset, split, self.protocol.past).to(self.device)
+        self.history = history_of(dataset, last_past_split(split, self.protocol.past)).to(self.device)
 
     @cached_property
     def true_answers(self) -> TrueAnswers:
@@ -78,31 +76,22 @@ class EvaluationTask:
         return TrueAnswers(Facts.concatenate(*splits), self.dataset.vocabulary, filter).to(self.device)
 
 
-def _history(dataset: Dataset, split: str, past: Past) -> History:
-    """Return the history of a split. That of the last split has all facts of the dataset, and may be stored."""
-    if past is Past.ROLLING and split == SPLITS[-1]:
-        return history_of(dataset)
-    return History(past_facts(dataset, split, past), dataset.vocabulary)
-
-
-def past_facts(dataset: Dataset, split: str, past: Past) -> Facts:
-    """Return the facts that the history of a split may contain.
+def last_past_split(split: str, past: Past) -> str:
+    """Return the last split whose facts the history of a split may contain.
 
     A query still sees only the facts strictly before its own time.
 
     Args:
-        dataset: The dataset.
         split: The split that is evaluated.
         past: Which facts the queries may look back on.
 
     Returns:
-        The facts of all splits up to the last one that ``past`` allows.
+        The name of the last split that ``past`` allows.
 
     Raises:
         TiterError: If a frozen history would include the evaluated split.
     """
     until = {Past.FROZEN_AT_TRAIN: "train", Past.FROZEN_AT_VALID: "valid", Past.ROLLING: split}[past]
-    names = list(dataset.splits)
-    if past is not Past.ROLLING and names.index(until) >= names.index(split):
+    if past is not Past.ROLLING and SPLITS.index(until) >= SPLITS.index(split):
         raise TiterError(f"a {past} history would include the {split} split itself; use a rolling history")
-    return Facts.concatenate(*(dataset.splits[name] for name in names[: names.index(until) + 1]))
+    return until

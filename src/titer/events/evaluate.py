@@ -18,7 +18,7 @@ from titer.events.metrics import EventMetrics, StepForecast, measure
 from titer.events.model import EventModel
 from titer.events.origin import Origin
 from titer.events.waiting import MODEL_ROW, WaitingMetrics, WaitingTimes
-from titer.graph.history import History
+from titer.graph.stored_history import history_of
 from titer.models.base import Model
 from titer.progress import track
 
@@ -95,9 +95,7 @@ def evaluate_events(
     """
     started = time.perf_counter()
     steps = evaluated_steps(dataset, split, until)
-    names = list(dataset.splits)
-    known = Facts.concatenate(*(dataset.splits[name] for name in names[: names.index(split) + 1]))
-    history = History(known, dataset.vocabulary).to(model.device)
+    history = history_of(dataset, split).to(model.device)
     index = events.indexed(history).index
     baselines = fit_baselines(index, int(dataset.train.time.max()) - index.first_time + 1)
     forecasts = {name: ([], []) for name in (MODEL_ROW, *NAMES)}

@@ -100,6 +100,7 @@ class EventModel(nn.Module):
 
         device = model.device
         self.to(device)
+        # Not stored in the run: a run has one event model, so its fit builds these indexes once.
         train = History(dataset.train, dataset.vocabulary).to(device)
         index = EventIndex(train, dataset.axis)
         self.lasting.copy_(continuing(index, index.num_steps)[0])

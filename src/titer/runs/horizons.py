@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from titer.data.dataset import Dataset
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.protocol import Past, Protocol
 from titer.evaluation.task import EvaluationTask
@@ -30,7 +31,7 @@ class Horizon(NamedTuple):
     probability: float
 
 
-def measure_horizons(run: Run, device: str = "auto") -> list[Horizon]:
+def measure_horizons(run: Run, device: str = "auto", dataset: Dataset | None = None) -> list[Horizon]:
     """Measure the top answers by horizon, and store the result in the run.
 
     The validation queries are asked with the training facts alone, so that later ones look further ahead. Horizons
@@ -39,11 +40,13 @@ def measure_horizons(run: Run, device: str = "auto") -> list[Horizon]:
     Args:
         run: A finished run.
         device: Where to compute.
+        dataset: The dataset of the run, if the caller has it already. Its stored index of the training split is used,
+            and none is stored in the run.
 
     Returns:
         The horizons with enough queries, nearest first; none without a validation split.
     """
-    dataset = run.dataset
+    dataset = dataset or run.dataset
     found: list[Horizon] = []
     if len(dataset.valid):
         model = run.load_model(device)

@@ -55,16 +55,17 @@ def refit(
         everything, config, Path(out), overwrite=overwrite, resume=resume, trackers=trackers
     ) as session:
         if not session.is_finished:
-            _refit(session, run, known, everything)
+            _refit(session, run, known)
     return Run(out)
 
 
-def _refit(session: TrainingSession, run: Run, known: Dataset, everything: Dataset) -> None:
+def _refit(session: TrainingSession, run: Run, known: Dataset) -> None:
     started = time.perf_counter()
     # A model that chooses settings in ``prepare`` does so on the same split again, with all facts as history.
     session.model.prepare(Facts.concatenate(known.train, known.test), known.valid)
     session.model.to(session.device)
-    session.fit(everything)
+    # All facts are in the training split of the copy in the run, so forecasts of the run use the index stored here.
+    session.fit(session.run.dataset)
     chosen = {
         "run": run.path.resolve().name,
         "epochs": session.run.config.training.epochs,

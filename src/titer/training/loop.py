@@ -13,8 +13,8 @@ from titer.data.facts import Facts
 from titer.errors import TiterError
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
-from titer.graph.history import History
 from titer.graph.queries import Queries
+from titer.graph.stored_history import history_of
 from titer.models.base import Model
 from titer.parallel.processes import rank, share_state
 from titer.threads import reuse_threads
@@ -59,7 +59,7 @@ def fit(
         validation = EvaluationTask(dataset, "valid", device=model.device)
     queries, answers = Queries.from_facts(facts_to_learn(dataset.train, training.recent_steps), dataset.vocabulary)
     # Each query sees only facts before its own time, so one history can hold the whole training split.
-    history = History(dataset.train, dataset.vocabulary).to(model.device)
+    history = history_of(dataset, "train").to(model.device)
     stepper = make_stepper(model, queries, answers, history, training)
     settings = config.to_dict()
     progress, warnings = load_checkpoint(folder, model, stepper.optimiser, settings)
