@@ -92,8 +92,8 @@ def test_the_indexes_are_built_once_for_a_whole_training(
     histories = [train_facts, train_facts + valid_facts]
     assert sorted(size for kind, size in built if kind is History) == histories
     assert sorted(size for kind, size in built if kind is PairIndex) == histories
-    # All facts for the rankings, and the validation facts alone for the temperature.
-    assert sorted(size for kind, size in built if kind is TrueAnswers) == [valid_facts, len(world_data.facts)]
+    # All facts of the validation steps for the rankings, and the validation split alone for the temperature.
+    assert [size for kind, size in built if kind is TrueAnswers] == [valid_facts, valid_facts]
 
 
 def test_caches_of_a_model_are_stale_after_an_epoch_even_if_tensor_versions_are_not_raised(

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from titer.data.dataset import SPLITS, Dataset
+from titer.data.facts import Facts
 from titer.errors import TiterError
 from titer.evaluation.protocol import Past, Protocol
 from titer.graph.filters import Filter, TrueAnswers
