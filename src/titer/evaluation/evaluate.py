@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from titer.data.dataset import Dataset
-from titer.evaluation.batching import default_batch_size
+from titer.evaluation.batching import scoring_batches
 from titer.evaluation.calibration import Confidence, TopAnswers
 from titer.evaluation.protocol import Protocol
 from titer.evaluation.ranks import Ranking, Ranks
@@ -86,7 +86,7 @@ def evaluate_task(
     # Allocated beforehand: small results kept between large score matrices would fragment the memory.
     ranks = Ranks.empty(len(queries), task.dataset.vocabulary.num_entities)
     confidence = Confidence.empty(len(queries))
-    batches = part_of_batches(list(queries.batches_in_time(batch_size or default_batch_size(model))))
+    batches = part_of_batches(scoring_batches(model, queries, batch_size))
     true_answers, true_at_time = task.true_answers, task.true_at_time
 
     @torch.inference_mode()

@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+import torch
+
 from titer.errors import TiterError
-from titer.evaluation.batching import default_batch_size
+from titer.evaluation.batching import default_batch_size, scoring_batches
 from titer.forecasting.forecast import Forecast, Unanswered
 from titer.forecasting.predictor import EncodedQuestion, Predictor
 from titer.forecasting.question import Question
+from titer.graph.queries import Queries
 
 MAX_SCORES = 1 << 25
 """Scores held at once: with very many entities, a batch has fewer questions."""
@@ -50,10 +53,12 @@ def _answer_window(
             encoded.append((place, predictor.encode(question)))
         except TiterError as error:
             results[place] = Unanswered.because(question, error.with_traceback(None))
-    encoded.sort(key=lambda item: (item[1].time, item[1].relation))
-    for start in range(0, len(encoded), size):
-        places, batch = zip(*encoded[start : start + size], strict=True)
-        forecasts = predictor.forecasts(predictor.score(batch), top, explain)
-        for place, forecast in zip(places, forecasts, strict=True):
-            results[place] = forecast
+    encoded.sort(key=lambda item: item[1].relation)
+    if encoded:
+        queries = Queries(*(torch.tensor(column) for column in zip(*(asked for _, asked in encoded), strict=True)))
+        for rows, _ in scoring_batches(predictor.model, queries, size):
+            places, batch = zip(*(encoded[row] for row in rows.tolist()), strict=True)
+            forecasts = predictor.forecasts(predictor.score(batch), top, explain)
+            for place, forecast in zip(places, forecasts, strict=True):
+                results[place] = forecast
     return (result for result in results if result is not None)

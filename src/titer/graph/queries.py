@@ -105,26 +105,28 @@ class Queries:
         for time in torch.unique(self.time).tolist():
             yield (self.time == time).nonzero()[:, 0], time
 
-    def batches_in_time(self, size: int) -> "Iterator[tuple[Tensor, Queries]]":
+    def batches_in_time(self, size: int, max_steps: int | None = None) -> "Iterator[tuple[Tensor, Queries]]":
         """Yield the queries in order of time, in batches that split a time step only if it is larger than a batch.
 
         Models that compute something per time step then compute it once.
 
         Args:
             size: Maximum size of a batch.
+            max_steps: Maximum number of time steps of a batch; None for any number.
 
         Yields:
             The rows of a batch, and its queries.
         """
         order = torch.argsort(self.time, stable=True)
         _, counts = torch.unique_consecutive(self.time[order], return_counts=True)
-        start = end = 0
+        start = end = steps = 0
         for count in [*counts.tolist(), size + 1]:
-            if end - start + count > size:  # the next time step does not fit into this batch
+            if end - start + count > size or steps == max_steps:  # the next time step does not fit into this batch
                 for rows in order[start:end].split(size) if end > start else ():
                     yield rows, self[rows]
-                start = end
+                start, steps = end, 0
             end += count
+            steps += 1
 
     def to(self, device: torch.device | str) -> "Queries":
         """Return the queries on another device.

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from titer.data.dataset import Dataset
-from titer.evaluation.batching import default_batch_size
+from titer.evaluation.batching import scoring_batches
 from titer.evaluation.calibration import TopAnswers
 from titer.evaluation.task import EvaluationTask
 from titer.graph.filters import TrueAnswers
@@ -43,7 +43,7 @@ def fit_temperature(
 
     def best(temperatures: list[float]) -> float:
         errors = torch.zeros(len(temperatures), dtype=torch.float64)
-        for rows, batch in queries.batches_in_time(default_batch_size(model)):
+        for rows, batch in scoring_batches(model, queries):
             batch, answer = batch.to(model.device), answers[rows].to(model.device)
             scores = model.scores(batch, task.history)
             top = TopAnswers(scores, true_answers.others(batch, answer))
