@@ -244,6 +244,7 @@ BLOCKS: dict[str, Callable[[Measurements], list[str]]] = {
             "settings",
             "settings, ICEWS18",
             "ideas of others",
+            "embeddings that a step reads",
         )
     },
 }
