@@ -8,17 +8,32 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.small_path_mixture import random_model
+from titer.data.dataset import Dataset
 from titer.evaluation.batching import LIMITS, MAX_CANDIDATES, MAX_STATES, default_batch_size, scoring_batches
+from titer.evaluation.evaluate import evaluate_task
+from titer.evaluation.task import EvaluationTask
+from titer.forecasting.forecaster import Forecaster
+from titer.forecasting.question import Question
+from titer.graph.history import History
 from titer.graph.queries import Queries
 from titer.models.base import Model
 from titer.models.path_mixture.model import PathMixture
+from titer.models.scores import Scores
+from titer.training.temperature import fit_temperature
 
 
-def described(device: str, num_entities: int) -> Model:
+def described(device: str, num_entities: int, *, keeps_entity_states: bool = True) -> Model:
     """Return what the size depends on, for a device that this machine need not have."""
     vocabulary = SimpleNamespace(num_entities=num_entities)
     sizes: Any = PathMixture.scoring_batch_sizes
-    return cast(Model, SimpleNamespace(device=torch.device(device), vocabulary=vocabulary, scoring_batch_sizes=sizes))
+    found = SimpleNamespace(
+        device=torch.device(device),
+        vocabulary=vocabulary,
+        scoring_batch_sizes=sizes,
+        keeps_entity_states=keeps_entity_states,
+    )
+    return cast(Model, found)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -49,3 +64,39 @@ def test_a_batch_has_few_time_steps_of_many_entities(device: str, num_entities: 
     assert all(count == 1 or count * num_entities <= MAX_STATES[device] for count in steps)
     if num_steps * num_entities <= MAX_STATES[device]:
         assert len(batches) == 1
+    # A model that keeps nothing for each time step would only be slower.
+    others = described(device, num_entities, keeps_entity_states=False)
+    assert len(scoring_batches(others, Queries(time, time, time))) == -(-len(time) // default_batch_size(others))
+
+
+@pytest.fixture
+def scored_steps(monkeypatch: pytest.MonkeyPatch, world_data: Dataset) -> list[int]:
+    """The number of time steps of each batch that a path mixture scores, where one is as many as states fit."""
+    seen: list[int] = []
+    scores = PathMixture.scores
+
+    def spy(self: PathMixture, queries: Queries, history: History) -> Scores:
+        seen.append(len(torch.unique(queries.time)))
+        return scores(self, queries, history)
+
+    monkeypatch.setattr(PathMixture, "scores", spy)
+    monkeypatch.setitem(MAX_STATES, "cpu", world_data.vocabulary.num_entities)
+    return seen
+
+
+def test_evaluation_and_temperature_score_few_time_steps_of_many_entities(world_data: Dataset, scored_steps: list[int]):
+    model = random_model(world_data.vocabulary, world_data.train).eval()
+    task = EvaluationTask(world_data, "valid", max_queries=30)
+    evaluate_task(model, task)
+    assert sum(scored_steps) == len(scored_steps) == len(torch.unique(task.queries.time)) > 1
+    scored_steps.clear()
+    fit_temperature(model, world_data, validation=task)
+    assert sum(scored_steps) == len(scored_steps) > 1
+
+
+def test_many_forecasts_score_few_time_steps_of_many_entities(world_data: Dataset, scored_steps: list[int]):
+    model = random_model(world_data.vocabulary, world_data.train).eval()
+    asked = [Question("Aldoria", "hold talks with", None, f"2023-06-{day:02}") for day in (3, 9, 3, 21)]
+    found = list(Forecaster(model, world_data).ask_many(asked))
+    assert [str(each.question)[-10:] for each in found] == [each.at for each in asked]
+    assert scored_steps == [1, 1, 1]

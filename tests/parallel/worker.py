@@ -1,6 +1,7 @@
 """One of several processes that do all jobs together. Writes what it got into a folder."""
 
 import sys
+import warnings
 from pathlib import Path
 
 import torch
@@ -13,6 +14,7 @@ from titer.parallel import processes
 def main() -> None:
     """Do all jobs as the process that the environment names."""
     torch.set_num_threads(1)
+    warnings.simplefilter("error")  # users would see a warning of each process
     folder = Path(sys.argv[1])
     with processes.joined(torch.device("cpu")):
         number = processes.rank()

@@ -21,8 +21,8 @@ from titer.toml import to_toml
 
 DESCRIPTION = "dataset.toml"
 FORMAT = 1
-RUN_CONFIG = "config.toml"
-"""The file of a run directory that is beside its dataset folder."""
+RUN_DATASET, RUN_CONFIG = "dataset", "config.toml"
+"""The dataset folder of a run directory, and a file that is beside it."""
 
 
 def save_dataset(dataset: Dataset, folder: Path, *, overwrite: bool = False) -> None:
@@ -115,7 +115,7 @@ def is_stored_dataset(folder: Path) -> bool:
 
 def is_in_run(folder: Path) -> bool:
     """Return whether a dataset folder is the copy that a run directory keeps."""
-    return folder.with_name(RUN_CONFIG).is_file()
+    return folder.name == RUN_DATASET and folder.with_name(RUN_CONFIG).is_file()
 
 
 def _seal(description: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ MAX_CANDIDATES = 1 << 22
 
 
 MAX_STATES = {"cpu": 1 << 18, "cuda": 1 << 21}
-"""By device type, time steps of a batch times entities: a model may keep something for each entity and time step."""
+"""By device type, time steps of a batch times entities, for models that keep states of entities."""
 
 
 def scoring_batches(model: Model, queries: Queries, batch_size: int | None = None) -> list[tuple[Tensor, Queries]]:
@@ -24,10 +24,12 @@ def scoring_batches(model: Model, queries: Queries, batch_size: int | None = Non
         batch_size: Maximum number of queries of a batch; by default what suits the model's device.
 
     Returns:
-        The rows of each batch, and its queries. With many entities, a batch has few time steps.
+        The rows of each batch, and its queries.
     """
-    max_states = MAX_STATES.get(model.device.type, MAX_STATES["cuda"])
-    max_steps = max(1, max_states // max(model.vocabulary.num_entities, 1))
+    max_steps = None
+    if model.keeps_entity_states:
+        max_states = MAX_STATES.get(model.device.type, MAX_STATES["cuda"])
+        max_steps = max(1, max_states // max(model.vocabulary.num_entities, 1))
     return list(queries.batches_in_time(batch_size or default_batch_size(model), max_steps))
 
 

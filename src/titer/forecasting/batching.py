@@ -53,7 +53,6 @@ def _answer_window(
             encoded.append((place, predictor.encode(question)))
         except TiterError as error:
             results[place] = Unanswered.because(question, error.with_traceback(None))
-    encoded.sort(key=lambda item: item[1].relation)
     if encoded:
         queries = Queries(*(torch.tensor(column) for column in zip(*(asked for _, asked in encoded), strict=True)))
         for rows, _ in scoring_batches(predictor.model, queries, size):

@@ -61,9 +61,12 @@ class Model(nn.Module, ABC):
         training_notes: How defaults of the ``[training]`` table depend on the data, by the name of the setting.
         batch_by_time: Whether all queries of a training batch must have the same time step.
         has_static_shapes: Whether the tensors of ``training_step`` have the same shapes for every batch and the step
-            never waits for the GPU. Only then can the training loop record the step as a CUDA graph.
+            never waits for the GPU, and no gradient is sparse. Only then can the training loop record the step as a
+            CUDA graph.
         scoring_batch_sizes: By device type, how many queries to score in one batch: as many as fit into the cache of a
             CPU, and as many as keep a GPU busy.
+        keeps_entity_states: Whether ``scores`` holds something for each entity at each time step of a batch. With many
+            entities, a batch has few time steps then.
         scores_in_threads: Whether several threads may call ``scores`` at the same time, for different queries.
         temperature: Divisor of the logits in ``probabilities``. Fitted on the validation split after training.
         vocabulary: The entities and relations of the training data.
@@ -79,6 +82,7 @@ class Model(nn.Module, ABC):
     batch_by_time: ClassVar[bool] = False
     has_static_shapes: ClassVar[bool] = False
     scoring_batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 128, "cuda": 1024}
+    keeps_entity_states: ClassVar[bool] = False
     scores_in_threads: ClassVar[bool] = False
     temperature: float = 1.0
 

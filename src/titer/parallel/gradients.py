@@ -89,7 +89,9 @@ def _sum_sparse(parameter: nn.Parameter, rows: Tensor, counts: list[int]) -> Non
     sent = zip(gather(numbers), gather(values), counts, strict=True)
     every = [(number[:count], value[:count]) for number, value, count in sent]
     numbers, values = (torch.cat(column) for column in zip(*every, strict=True))
-    parameter.grad = torch.sparse_coo_tensor(numbers[None], values, parameter.shape).coalesce()
+    # Without the argument, torch warns that it does not check whether the rows exist.
+    summed = torch.sparse_coo_tensor(numbers[None], values, parameter.shape, check_invariants=False)
+    parameter.grad = summed.coalesce()
 
 
 def _sum_whole(gradients: list[Tensor]) -> None:

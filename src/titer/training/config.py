@@ -36,7 +36,7 @@ class TrainingConfig:
     """``constant``; ``linear``, which falls to zero epoch by epoch; or ``triangle``, which rises over the first
     twentieth of all optimisation steps and then falls to zero step by step."""
     weight_decay: float = 0.0
-    """Weight decay of Adam."""
+    """Weight decay of Adam. Of a table with sparse gradients, it affects the rows that a step reads."""
     recent_steps: int = 0
     """Learn only from the facts of this many last time steps of the training split; 0 learns from all."""
     clip_gradient: float = 10.0

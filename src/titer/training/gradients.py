@@ -25,6 +25,8 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> None:
     """
     gradients = [each.grad for each in parameters if each.grad is not None]
     values = [each.values() if each.is_sparse else each for each in gradients]
+    if not values:
+        return
     scale = torch.clamp(max_norm / (nn.utils.get_total_norm(values) + 1e-6), max=1.0)
     # torch.nn.utils uses this function too; it has no public name.
     torch._foreach_mul_(values, scale)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]

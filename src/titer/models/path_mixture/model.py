@@ -98,6 +98,7 @@ class PathMixture(TracksTrainedEntities):
     # Queries of one time step share neighbours and past facts, which are looked up once for a batch. On a GPU, calling
     # a look-up takes longer than the look-up itself, so those of several time steps are made together.
     scoring_batch_sizes: ClassVar = {"cpu": 1024, "cuda": 16_384}
+    keeps_entity_states = True
     scores_in_threads = True
     config: PathMixtureConfig
 

@@ -1,8 +1,9 @@
 """The training loss with a sample of the candidates, for vocabularies that are too large for all of them.
 
 The softmax sums over reached answers and true answers exactly. The sum over the other known entities is estimated from
-a sample that all queries of the batch share: each sampled entity counts 1 / (expected number of its occurrences in the
-sample), so that the estimate of the sum is unbiased. Entities without a past fact are alike and are counted exactly.
+a sample that all queries of a time step in a batch share: each sampled entity counts 1 / (expected number of its
+occurrences in the sample), so that the estimate of the sum is unbiased. Entities without a past fact are alike and are
+counted exactly.
 """
 
 from dataclasses import dataclass
