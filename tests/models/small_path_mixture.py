@@ -39,6 +39,15 @@ def random_model(vocabulary: Vocabulary, train: Facts, **settings: Any) -> PathM
     return model
 
 
+def gradients(model: PathMixture, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+    found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    names = [name for name, _ in model.named_parameters()]
+    return {
+        name: torch.zeros_like(parameter) if each is None else each.to_dense()
+        for name, parameter, each in zip(names, model.parameters(), found, strict=True)
+    }
+
+
 def fit_of(model: PathMixture) -> Fit:
     only = model.mixtures[0]
     assert isinstance(only, Mixture)
