@@ -18,6 +18,7 @@ from titer.data.dataset_folder import open_dataset, save_dataset
 from titer.data.facts import Facts
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
+from titer.errors import ConfigError
 from titer.evaluation.protocol import Past, Protocol
 from titer.evaluation.task import EvaluationTask
 from titer.graph import history as history_module
@@ -62,7 +63,8 @@ def never(*_: object) -> None:
 
 def test_a_stored_index_is_used_again_and_equals_a_built_one(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     assert_right(history_of(open_dataset(folder)), open_dataset(folder))
-    assert capsys.readouterr().err == f"indexing 600 facts; the index is kept in {folder / 'index'}\n" * 2
+    parts = [folder / "index" / part for part in ("history", "pairs")]
+    assert capsys.readouterr().err == "".join(f"indexing 600 facts; the index is kept in {part}\n" for part in parts)
     with monkeypatch.context() as patch:
         patch.setattr(stored_history, "write_columns", never)
         again = history_of(open_dataset(folder))
@@ -239,6 +241,12 @@ def test_a_variable_switches_stored_indexes_off(folder: Path, value: str, monkey
     monkeypatch.setenv("TITER_INDEX", value)
     assert_right(history_of(open_dataset(folder)), open_dataset(folder))
     assert not (folder / "index").exists()
+
+
+def test_another_value_of_the_variable_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TITER_INDEX", "of")
+    with pytest.raises(ConfigError, match="TITER_INDEX must be off or always, not 'of'"):
+        history_of(open_dataset(folder))
 
 
 def test_small_datasets_and_those_in_memory_store_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch):

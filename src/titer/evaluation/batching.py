@@ -9,28 +9,29 @@ LIMITS = {"cpu": (512, 1 << 24), "cuda": (1024, 1 << 27)}
 """By device type: the size that a batch may always have, and the number of scores of a larger one."""
 MAX_CANDIDATES = 1 << 22
 """Given candidates in a batch: each has paths and features of its own, which take far more memory than its score."""
-
-
 MAX_STATES = {"cpu": 1 << 18, "cuda": 1 << 21}
 """By device type, time steps of a batch times entities, for models that keep states of entities."""
 
 
-def scoring_batches(model: Model, queries: Queries, batch_size: int | None = None) -> list[tuple[Tensor, Queries]]:
-    """Divide queries, of all of whose answers a model computes the scores, into batches in order of time.
+def scoring_batches(
+    model: Model, queries: Queries, batch_size: int | None = None, num_candidates: int | None = None
+) -> list[tuple[Tensor, Queries]]:
+    """Divide queries to score into batches in order of time.
 
     Args:
         model: The model.
         queries: The queries.
         batch_size: Maximum number of queries of a batch; by default what suits the model's device.
+        num_candidates: How many entities are scored for each query; None for all.
 
     Returns:
         The rows of each batch, and its queries.
     """
     max_steps = None
-    if model.keeps_entity_states:
+    if model.keeps_entity_states and num_candidates is None:
         max_states = MAX_STATES.get(model.device.type, MAX_STATES["cuda"])
         max_steps = max(1, max_states // max(model.vocabulary.num_entities, 1))
-    return list(queries.batches_in_time(batch_size or default_batch_size(model), max_steps))
+    return list(queries.batches_in_time(batch_size or default_batch_size(model, num_candidates), max_steps))
 
 
 def default_batch_size(model: Model, num_candidates: int | None = None) -> int:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from titer.data.dataset import Dataset
-from titer.evaluation.batching import default_batch_size, scoring_batches
+from titer.evaluation.batching import scoring_batches
 from titer.evaluation.metrics import Metrics
 from titer.evaluation.ranks import Ranking
 from titer.evaluation.task import EvaluationTask
@@ -99,12 +99,8 @@ def evaluate_tgb_task(
     entries = candidates.entries(task.queries)
     are_exclusions = bool(candidates.contain(entries, task.answers).all())
     ranks = torch.zeros(len(task.queries), dtype=torch.float64)
-    if are_exclusions:
-        all_batches = scoring_batches(model, task.queries, batch_size)
-    else:
-        size = batch_size or default_batch_size(model, candidates.longest(entries) + 1)
-        all_batches = list(task.queries.batches_in_time(size))
-    batches = part_of_batches(all_batches)
+    num_candidates = None if are_exclusions else candidates.longest(entries) + 1
+    batches = part_of_batches(scoring_batches(model, task.queries, batch_size, num_candidates))
     with evaluating(model):
         for rows, batch in batches if quiet else track(batches, f"evaluating on {task.split}"):
             row, entity = candidates.of(entries[rows])

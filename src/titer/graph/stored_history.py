@@ -13,6 +13,7 @@ from titer.data.dataset import SPLITS, Dataset
 from titer.data.dataset_folder import is_in_run
 from titer.data.download import cache_folder
 from titer.data.facts import Facts
+from titer.errors import ConfigError
 from titer.graph.edge_columns import COLUMNS, edge_columns
 from titer.graph.history import History
 from titer.graph.pair_columns import append_columns
@@ -43,10 +44,15 @@ def history_of(dataset: Dataset, until: str = SPLITS[-1]) -> History:
 
     Returns:
         The history, on the CPU. It has no fact of a later split.
+
+    Raises:
+        ConfigError: If ``TITER_INDEX`` has another value.
     """
     names = [name for name in SPLITS[: SPLITS.index(until) + 1] if len(dataset.splits[name])]
     num_facts = sum(len(dataset.splits[name]) for name in names)
     switch = os.environ.get(SWITCH, "").lower()
+    if switch not in ("", "off", "always"):
+        raise ConfigError(f"{SWITCH} must be off or always, not {switch!r}")
     is_small = num_facts < MIN_FACTS and switch != "always"
     if dataset.folder is None or is_small or switch == "off":
         return History(_facts(dataset, names), dataset.vocabulary)
@@ -104,7 +110,7 @@ class _Store:
                         return found
                     if shutil.disk_usage(folder).free < self.num_facts * MAX_BYTES_PER_FACT:
                         continue
-                    print(f"indexing {self.num_facts:,} facts; the index is kept in {folder}", file=sys.stderr)
+                    print(f"indexing {self.num_facts:,} facts; the index is kept in {folder / part}", file=sys.stderr)
                     write_columns(folder / part, self.source, make)
                     return open_columns(folder / part, self.source)
             except OSError:

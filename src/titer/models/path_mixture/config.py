@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from titer.models.common.validation import check_at_least_one, check_partial
+from titer.models.common.validation import check_at_least_one, check_not_negative, check_partial
 from titer.models.search_space import Categorical, FloatRange, SearchSpace
 
 
@@ -82,4 +82,5 @@ class PathMixtureConfig:
     def __post_init__(self) -> None:
         check_at_least_one(self, "members", "past_edges", "first_edges", "second_edges", "same_edges", "state_edges")
         check_at_least_one(self, "dim", "relation_dim", "hidden_dim", "rank", "sampled_entities")
+        check_not_negative(self, "exact_entities")
         check_partial(self, "dropout", "entity_dropout", "label_smoothing")
