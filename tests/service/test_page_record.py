@@ -93,7 +93,8 @@ def test_windows_are_compared_one_after_another(page: Page, service: Service):
     page.route("**/v1/past-forecasts", lambda route: route.fulfill(json=state))
     held: list[Route] = []
     page.route("**/v1/past-forecast?**", lambda route: held.append(route))
-    page.goto(f"{service.url}/record")
+    with page.expect_request("**/v1/past-forecast?**"):
+        page.goto(f"{service.url}/record")
     expect(page.locator("#record .loading")).to_have_text(
         f"Comparing the forecasts of the past: 1 of {len(windows)} periods…"
     )
