@@ -11,6 +11,11 @@ from titer.data.dataset import Dataset
 from titer.data.split import split_by_fraction
 from titer.data.time_axis import TimeAxis
 from titer.data.vocabulary import Vocabulary
+from titer.evaluation.evaluate import evaluate_task
+from titer.evaluation.result import Evaluation
+from titer.evaluation.task import EvaluationTask
+from titer.graph.queries import Queries
+from titer.models.base import Model
 from titer.runs import train as module
 from titer.runs.train import train
 from titer.training.config import Config
@@ -44,6 +49,24 @@ def test_a_short_training_validates_on_a_sample(dataset: Dataset, tmp_path: Path
     assert run.log_rows[0]["valid"]["queries"] == found["queries"]
     recent = replace(config, training=replace(config.training, recent_steps=2))
     assert train(dataset, recent, tmp_path / "recent").evaluations[0]["queries"] == 100
+
+
+def test_the_sample_of_a_validation_has_few_time_steps(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[Queries] = []
+
+    def spy(model: Model, task: EvaluationTask) -> Evaluation:
+        asked.append(task.queries)
+        return evaluate_task(model, task)
+
+    monkeypatch.setattr(module, "MIN_VALIDATION_QUERIES", 20)
+    monkeypatch.setattr(module, "MIN_VALIDATION_STEPS", 3)
+    monkeypatch.setattr(module, "evaluate_task", spy)
+    config = Config.load(model=TinyModel.name, overrides=[*QUICK, "training.recent_steps=1"])
+    train(dataset, config, tmp_path / "run")
+    assert 20 <= len(asked[0]) < 2 * len(dataset.valid)
+    assert len(asked[0].time.unique()) == 3
 
 
 def test_a_long_training_validates_on_the_whole_split(dataset: Dataset, tmp_path: Path):

@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from titer.data.dataset import SPLITS, Dataset
 from titer.data.facts import Facts
@@ -26,6 +27,8 @@ class EvaluationTask:
         protocol: How to rank; the default is the convention ``realistic``.
         device: Where the models to evaluate keep their parameters.
         max_queries: Ask a random sample of this many queries if the split has more. It is the same in every task.
+        min_steps: Take the sample from as few random time steps as have so many queries, but from at least this many;
+            by default from all. A model computes the states of its entities for each time step, so few are faster.
 
     Raises:
         DataError: If the split is unknown or empty.
@@ -40,6 +43,7 @@ class EvaluationTask:
         device: torch.device | str = "cpu",
         *,
         max_queries: int | None = None,
+        min_steps: int | None = None,
     ):
         self.dataset, self.split = dataset, split
         self.protocol = protocol or Protocol()
@@ -48,8 +52,7 @@ class EvaluationTask:
         self.num_queries = len(self.queries)
         """The number of queries of the whole split."""
         if max_queries is not None and max_queries < self.num_queries:
-            sample = np.random.default_rng(0).permutation(self.num_queries)[:max_queries]
-            rows = torch.from_numpy(np.sort(sample))
+            rows = sampled_rows(self.queries.time, max_queries, min_steps)
             self.queries, self.answers = self.queries[rows], self.answers[rows]
         self.history = history_of(dataset, last_past_split(split, self.protocol.past)).to(self.device)
 
@@ -75,6 +78,32 @@ class EvaluationTask:
             first, last = int(self.queries.time.min()), int(self.queries.time.max())
             splits = [facts[(facts.time >= first) & (facts.time <= last)] for facts in splits]
         return TrueAnswers(Facts.concatenate(*splits), self.dataset.vocabulary, filter).to(self.device)
+
+
+def sampled_rows(time: Tensor, max_queries: int, min_steps: int | None = None) -> Tensor:
+    """Return the rows of a random sample of queries, in order. It is the same at every call.
+
+    Args:
+        time: The time step of each query.
+        max_queries: Number of rows to return, if there are more.
+        min_steps: Take the sample from as few random time steps as have so many queries, but from at least this many;
+            by default from all.
+
+    Returns:
+        The rows.
+    """
+    if len(time) <= max_queries:
+        return torch.arange(len(time))
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(time))
+    if min_steps is not None:
+        steps, step, counts = np.unique(time.numpy(), return_inverse=True, return_counts=True)
+        order = rng.permutation(len(steps))
+        enough = 1 + int(np.searchsorted(np.cumsum(counts[order]), max_queries))
+        is_asked = np.zeros(len(steps), dtype=bool)
+        is_asked[order[: max(enough, min_steps)]] = True
+        rows = rows[is_asked[step[rows]]]
+    return torch.from_numpy(np.sort(rows[:max_queries]))
 
 
 def last_past_split(split: str, past: Past) -> str:

@@ -2,15 +2,22 @@
 
 from typing import Any, NamedTuple
 
+import torch
+from torch import Tensor
+
 from titer.data.dataset import Dataset
+from titer.evaluation.calibration import Confidence
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.protocol import Past, Protocol
-from titer.evaluation.task import EvaluationTask
+from titer.evaluation.task import EvaluationTask, sampled_rows
 from titer.runs.run import Run
 
-MAX_QUERIES = 2000
+MAX_QUERIES = 400
+"""Queries of one horizon that are asked; of more, a sample."""
 MIN_QUERIES = 50
 """Horizons with fewer validation queries are not reported: their numbers would be chance."""
+MIN_STEPS = 8
+"""A sample is taken from at least so many time steps of its horizon."""
 
 
 class Horizon(NamedTuple):
@@ -50,19 +57,38 @@ def measure_horizons(run: Run, device: str = "auto", dataset: Dataset | None = N
     found: list[Horizon] = []
     if len(dataset.valid):
         model = run.load_model(device)
-        frozen = Protocol(past=Past.FROZEN_AT_TRAIN)
-        task = EvaluationTask(dataset, "valid", frozen, model.device, max_queries=MAX_QUERIES)
-        asked = evaluate_task(model, task, quiet=True)
-        ahead = asked.queries.time - int(dataset.train.time.max())
-        # Splits of benchmarks may overlap in time; such queries look at the past.
-        for power in range(int(ahead.max().clamp(min=0)).bit_length()):
-            first, last = 2**power, 2 ** (power + 1) - 1
-            rows = ((ahead >= first) & (ahead <= last)).nonzero()[:, 0]
-            if len(rows) >= MIN_QUERIES:
-                right = asked.confidence.correct[rows].double().mean()
-                probability = asked.confidence.probability[rows].double().mean()
-                found.append(Horizon(first, last, len(rows), round(float(right), 4), round(float(probability), 4)))
+        task = EvaluationTask(dataset, "valid", Protocol(past=Past.FROZEN_AT_TRAIN), model.device)
+        # Splits of benchmarks may overlap in time; queries that do not look ahead are in no horizon.
+        horizon = _horizons(task.queries.time - int(dataset.train.time.max()))
+        rows = _sample(horizon, task.queries.time)
+        if len(rows):
+            task.queries, task.answers = task.queries[rows], task.answers[rows]
+            found = _measured(horizon[rows], evaluate_task(model, task, quiet=True).confidence)
     run.finish({**run.summary, "horizons": [one._asdict() for one in found]})
+    return found
+
+
+def _horizons(ahead: Tensor) -> Tensor:
+    """Return the powers of two of the horizons; negative for queries that do not look ahead."""
+    return torch.frexp(ahead.clamp(min=0).double()).exponent - 1
+
+
+def _sample(horizon: Tensor, time: Tensor) -> Tensor:
+    """Return the rows to ask, in order: so many of each horizon that has enough queries."""
+    found = [torch.empty(0, dtype=torch.long)]
+    for power in range(int(horizon.max()) + 1):
+        rows = (horizon == power).nonzero()[:, 0]
+        if len(rows) >= MIN_QUERIES:
+            found.append(rows[sampled_rows(time[rows], MAX_QUERIES, MIN_STEPS)])
+    return torch.cat(found).sort().values
+
+
+def _measured(horizon: Tensor, confidence: Confidence) -> list[Horizon]:
+    found: list[Horizon] = []
+    for power in horizon.unique().tolist():
+        rows = horizon == power
+        shares = (float(values[rows].double().mean()) for values in (confidence.correct, confidence.probability))
+        found.append(Horizon(2**power, 2 ** (power + 1) - 1, int(rows.sum()), *(round(share, 4) for share in shares)))
     return found
 
 

@@ -21,6 +21,8 @@ from titer.training.temperature import fit_temperature
 VALIDATION_SHARE = 0.25
 """Validation asks at most this share of the number of queries of an epoch, so that it does not dominate training."""
 MIN_VALIDATION_QUERIES = 4000
+MIN_VALIDATION_STEPS = 64
+"""A sample of the validation queries is taken from at least so many time steps: days differ less than their queries."""
 
 
 def train(
@@ -90,4 +92,4 @@ def _validation(dataset: Dataset, config: TrainingConfig, device: torch.device) 
     """Prepare the validation split: a sample of it where an epoch is short in comparison."""
     queries = 2 * len(facts_to_learn(dataset.train, config.recent_steps))
     limit = max(MIN_VALIDATION_QUERIES, round(VALIDATION_SHARE * queries))
-    return EvaluationTask(dataset, "valid", device=device, max_queries=limit)
+    return EvaluationTask(dataset, "valid", device=device, max_queries=limit, min_steps=MIN_VALIDATION_STEPS)
