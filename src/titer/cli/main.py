@@ -1,5 +1,6 @@
 """The command ``titer``."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -96,3 +97,19 @@ def main() -> None:
     except OSError as error:
         # Such as a full disk or a folder without write permission: not a defect of the program.
         fail(one_line(error))
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        size = re.search(r"allocate ([\d.]+ \w+)", str(error))
+        missing = f"out of memory: cannot allocate {size[1]}" if size else "out of memory"
+        fail(f"{missing}; smaller batches need less: {_SMALLER_BATCHES}")
+
+
+_SMALLER_BATCHES = "--set training.batch_size=N in training, --batch-size N in evaluation"
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Tell whether an error of Python, NumPy or PyTorch means that no memory is left, on the CPU or a GPU."""
+    # By its name, as importing PyTorch for its class would slow every command down.
+    is_of_gpu = type(error).__name__ == "OutOfMemoryError"
+    return isinstance(error, MemoryError) or is_of_gpu or "can't allocate memory" in str(error)
