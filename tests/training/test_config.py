@@ -1,9 +1,11 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from titer.errors import ConfigError, UnknownNameError
 from titer.models.path_mixture.config import PathMixtureConfig
+from titer.models.registry import model_class
 from titer.runs.reproduce import configurations, find_configuration
 from titer.training.config import Config, TrainingConfig
 
@@ -91,10 +93,42 @@ def test_a_model_has_training_defaults_of_its_own():
 def test_more_facts_are_trained_on_in_fewer_epochs_with_a_higher_learning_rate(
     num_facts: int, epochs: int, learning_rate: float
 ):
-    training = Config.load(model="path_mixture").for_facts(num_facts).training
+    training = Config.load(model="path_mixture", overrides=["training.device=cpu"]).for_facts(num_facts).training
     assert training == TrainingConfig(
-        epochs=epochs, learning_rate=learning_rate, learning_rate_schedule="triangle", clip_gradient=5.0
+        epochs=epochs,
+        learning_rate=learning_rate,
+        learning_rate_schedule="triangle",
+        clip_gradient=5.0,
+        device="cpu",
     )
+
+
+@pytest.mark.parametrize(
+    ("num_facts", "given", "batch_size"),
+    [
+        (None, {}, 512),
+        (10, {}, 512),
+        (373_018, {}, 512),
+        (767_999, {}, 512),
+        (768_000, {}, 1024),
+        (1_600_000, {}, 2048),
+        (10**7, {}, 4096),
+        (10**9, {}, 4096),
+        (767_999, {"epochs": 4}, 1024),
+        (10, {"epochs": 0}, 512),
+    ],
+)
+def test_a_gpu_trains_on_larger_batches_of_many_facts(num_facts: int | None, given: dict[str, int], batch_size: int):
+    """At least 3,000 optimisation steps, as far as 512 queries of each step allow."""
+    assert model_class("path_mixture").training_defaults(given, num_facts, "cuda")["batch_size"] == batch_size
+    assert "batch_size" not in model_class("path_mixture").training_defaults(given, num_facts, "cpu")
+
+
+def test_the_default_batch_size_is_that_of_the_device(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("titer.training.device.choose_device", lambda name: torch.device("cuda"))
+    assert Config.load(model="path_mixture").for_facts(10**7).training.batch_size == 4096
+    given = Config.load(model="path_mixture", overrides=["training.batch_size=64"]).for_facts(10**7)
+    assert given.training.batch_size == 64
 
 
 def test_given_settings_do_not_depend_on_the_number_of_facts():

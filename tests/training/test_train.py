@@ -298,7 +298,7 @@ def test_a_run_without_weights_cannot_be_loaded_yet(tiny_run: Run, tmp_path: Pat
 def test_defaults_for_the_number_of_facts_are_settings_of_the_run(
     world_data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    def for_facts(given: Mapping[str, Any], num_facts: int | None = None) -> dict[str, int]:
+    def for_facts(given: Mapping[str, Any], num_facts: int | None = None, device: str = "cpu") -> dict[str, int]:
         return {"epochs": 1 if num_facts == len(world_data.train) else 2}
 
     monkeypatch.setattr(TinyModel, "training_defaults", for_facts)

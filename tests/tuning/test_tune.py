@@ -5,6 +5,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from store.conftest import NewStore
 from titer.data.dataset import Dataset
 from titer.data.facts import Facts
 from titer.errors import DataError, MissingPackageError, TiterError
+from titer.models.recurrency import Recurrency
 from titer.runs.run import Run
 from titer.training.config import Config
 from titer.tuning import study as study_module
@@ -319,6 +322,16 @@ def test_the_command_writes_a_configuration_that_train_takes(tmp_path: Path, mon
         assert ElementTree.parse(picture).getroot().tag.endswith("svg")
     # The same command again continues the search, which is complete.
     assert titer("tune", "small-world", "--model", "recurrency", "--trials", "4", "--seed", "1") == said
+
+
+def test_the_first_trial_has_the_defaults_for_the_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def defaults(given: Mapping[str, Any], num_facts: int | None = None, device: str = "cpu") -> dict[str, int]:
+        return {"batch_size": 64 if num_facts is None else 96}
+
+    monkeypatch.setattr(Recurrency, "training_defaults", defaults)
+    monkeypatch.chdir(tmp_path)
+    titer("tune", "small-world", "--model", "recurrency", "--search", "training.batch_size=32,64", "--trials", "1")
+    assert tomllib.loads(Path("best.toml").read_text(encoding="utf-8"))["training"]["batch_size"] == 96
 
 
 @pytest.mark.parametrize(

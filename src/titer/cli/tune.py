@@ -89,9 +89,9 @@ def tune(
     place: str | Path = storage or out.with_suffix(".db")
     limit = _seconds(timeout) if timeout is not None else None
     start = Config.load(configuration_file(config) if config is not None else None, model, set)
-    space = search_space(start, set or [], search or [])
     data = load_dataset(dataset)
     start = start.for_facts(len(facts_to_learn(data.train, start.training.recent_steps)))
+    space = search_space(start, set or [], search or [])
     title = f"{start.model_name} on {data.name}"
     if out.exists() and not overwrite and not _is_result(out, title):
         raise TiterError(f"{out} already exists; choose another file or pass --overwrite")

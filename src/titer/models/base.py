@@ -113,7 +113,9 @@ class Model(nn.Module, ABC):
         """
 
     @classmethod
-    def training_defaults(cls, given: Mapping[str, Any], num_facts: int | None = None) -> Mapping[str, Any]:
+    def training_defaults(
+        cls, given: Mapping[str, Any], num_facts: int | None = None, device: str = "cpu"
+    ) -> Mapping[str, Any]:
         """Return defaults for the ``[training]`` table of a configuration.
 
         The default returns ``training_settings``, whatever the data.
@@ -121,6 +123,7 @@ class Model(nn.Module, ABC):
         Args:
             given: The values that the table has.
             num_facts: The number of facts to train on, if it is known.
+            device: The type of the device that trains, ``cpu`` or ``cuda``.
         """
         return cls.training_settings
 

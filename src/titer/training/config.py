@@ -116,16 +116,23 @@ class Config:
         return replace(self, model=replace(self.model, **own), training=replace(self.training, seed=seed))
 
     def for_facts(self, num_facts: int) -> "Config":
-        """Return the configuration with the defaults of the model for a number of facts.
+        """Return the configuration with the defaults of the model for a number of facts, and for the device.
 
         Args:
             num_facts: The number of facts to train on.
 
         Returns:
             The same settings where they were given, and suitable ones elsewhere.
+
+        Raises:
+            ConfigError: If the device is not available.
         """
+        # Help texts need the settings, and importing PyTorch takes long.
+        from titer.training.device import choose_device
+
         given = {name: value for name, value in asdict(self.training).items() if name not in self.defaults}
-        found = model_class(self.model_name).training_defaults(given, num_facts)
+        device = choose_device(self.training.device).type
+        found = model_class(self.model_name).training_defaults(given, num_facts, device)
         changes = {name: value for name, value in found.items() if name in self.defaults}
         return replace(self, training=replace(self.training, **changes), defaults=frozenset())
 

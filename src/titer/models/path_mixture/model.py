@@ -43,6 +43,9 @@ FACTS_IN_ALL = 128_000
 MIN_LEARNING_RATE, MAX_LEARNING_RATE = 0.002, 0.004
 RATE_TIMES_EPOCHS = 0.008
 """Fewer epochs have a higher learning rate."""
+MIN_BATCH_SIZE, MAX_BATCH_SIZE = 512, 4096
+MIN_STEPS = 3000
+"""On a GPU, batches are doubled as long as there are at least so many of them."""
 
 
 @register
@@ -93,6 +96,8 @@ class PathMixture(TracksTrainedEntities):
         f"is about {FACTS_IN_ALL:,}; but at least {MIN_EPOCHS}.",
         "learning_rate": f"By default {RATE_TIMES_EPOCHS} divided by the number of epochs, between {MIN_LEARNING_RATE} "
         f"and {MAX_LEARNING_RATE}.",
+        "batch_size": f"On a GPU, doubled up to {MAX_BATCH_SIZE:,} as long as training still takes {MIN_STEPS:,} "
+        "optimisation steps.",
     }
     batch_by_time = True
     # Queries of one time step share neighbours and past facts, which are looked up once for a batch. On a GPU, calling
@@ -112,18 +117,27 @@ class PathMixture(TracksTrainedEntities):
         self._explained = WeightKeyedCache[list[Weights]]()
 
     @classmethod
-    def training_defaults(cls, given: Mapping[str, Any], num_facts: int | None = None) -> Mapping[str, Any]:
-        """Return defaults for training; with many facts, fewer epochs take enough optimisation steps.
+    def training_defaults(
+        cls, given: Mapping[str, Any], num_facts: int | None = None, device: str = "cpu"
+    ) -> Mapping[str, Any]:
+        """Return defaults for training; with many facts, fewer epochs and larger steps are enough.
 
         Args:
             given: The values that the table has.
             num_facts: The number of facts to train on, if it is known.
+            device: The type of the device that trains, ``cpu`` or ``cuda``.
         """
-        suitable = min(max(round(FACTS_IN_ALL / max(num_facts or 1, 1)), MIN_EPOCHS), MAX_EPOCHS)
+        num_facts = max(num_facts or 1, 1)
+        suitable = min(max(round(FACTS_IN_ALL / num_facts), MIN_EPOCHS), MAX_EPOCHS)
         epochs = given.get("epochs", suitable)
-        rate = RATE_TIMES_EPOCHS / max(epochs, 1) if isinstance(epochs, int) else MIN_LEARNING_RATE
-        rate = min(max(rate, MIN_LEARNING_RATE), MAX_LEARNING_RATE)
-        return {**cls.training_settings, "epochs": suitable, "learning_rate": rate}
+        epochs = max(epochs, 1) if isinstance(epochs, int) else suitable
+        found = {**cls.training_settings, "epochs": suitable}
+        found["learning_rate"] = min(max(RATE_TIMES_EPOCHS / epochs, MIN_LEARNING_RATE), MAX_LEARNING_RATE)
+        if device == "cuda":
+            # A step makes as many calls whatever its size, so larger ones are faster.
+            size = min(max(2 * num_facts * epochs // MIN_STEPS, MIN_BATCH_SIZE), MAX_BATCH_SIZE)
+            found["batch_size"] = 1 << (size.bit_length() - 1)
+        return found
 
     def prepare(self, train: Facts, valid: Facts) -> None:
         """Record the entities of training, the words of their names, and the answers that are true together."""
