@@ -131,6 +131,8 @@ def add_records(
         DataError: A key is missing in all records, or there are no records.
         StoreError: The database cannot be used.
     """
+    if not records:
+        raise DataError(f"{name}: no fact was given")
     rejections = Rejections(skip=True)
     try:
         table = read_records(records, name, rejections, store.dataset)
