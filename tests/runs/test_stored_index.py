@@ -12,6 +12,7 @@ from commands import titer, titer_process
 from conftest import SMALL_CONFIGS
 from titer.data.dataset import Dataset
 from titer.data.dataset_folder import open_dataset, save_dataset
+from titer.errors import ConfigError
 from titer.evaluation.evaluate import evaluate
 from titer.evaluation.task import EvaluationTask
 from titer.graph import stored_history
@@ -52,6 +53,15 @@ def results(run: Run) -> list[Any]:
 
 def never(*_: object) -> None:
     raise AssertionError("an index is built")
+
+
+def test_a_wrong_value_of_the_variable_stops_a_training_before_it_begins(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(SWITCH, "of")
+    with pytest.raises(ConfigError, match="TITER_INDEX must be off or always"):
+        train(open_dataset(folder), CONFIG, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_training_stores_and_maps_its_indexes_and_gives_the_same_numbers(

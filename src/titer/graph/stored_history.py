@@ -50,9 +50,7 @@ def history_of(dataset: Dataset, until: str = SPLITS[-1]) -> History:
     """
     names = [name for name in SPLITS[: SPLITS.index(until) + 1] if len(dataset.splits[name])]
     num_facts = sum(len(dataset.splits[name]) for name in names)
-    switch = os.environ.get(SWITCH, "").lower()
-    if switch not in ("", "off", "always"):
-        raise ConfigError(f"{SWITCH} must be off or always, not {switch!r}")
+    switch = index_switch()
     is_small = num_facts < MIN_FACTS and switch != "always"
     if dataset.folder is None or is_small or switch == "off":
         return History(_facts(dataset, names), dataset.vocabulary)
@@ -65,6 +63,18 @@ def history_of(dataset: Dataset, until: str = SPLITS[-1]) -> History:
     history = History.of_columns(dataset.vocabulary, (values["first_time"], values["last_time"]), tensors)
     history.stored_pairs = store.pairs
     return history
+
+
+def index_switch() -> str:
+    """Return the value of ``TITER_INDEX``: ``off``, ``always``, or nothing.
+
+    Raises:
+        ConfigError: If it has another value.
+    """
+    switch = os.environ.get(SWITCH, "").lower()
+    if switch not in ("", "off", "always"):
+        raise ConfigError(f"{SWITCH} must be off or always, not {switch!r}")
+    return switch
 
 
 def _facts(dataset: Dataset, names: list[str]) -> Facts:

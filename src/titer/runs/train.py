@@ -9,6 +9,7 @@ import torch
 from titer.data.dataset import Dataset
 from titer.evaluation.evaluate import evaluate_task
 from titer.evaluation.task import EvaluationTask
+from titer.graph.stored_history import index_switch
 from titer.parallel.processes import from_first
 from titer.runs.baseline import baseline_of
 from titer.runs.run import Run
@@ -53,10 +54,12 @@ def train(
         The finished run.
 
     Raises:
-        ConfigError: If the device does not exist, or the settings do not fit the data.
+        ConfigError: If the device does not exist, the settings do not fit the data, or the environment variable
+            ``TITER_INDEX`` has a wrong value.
         TiterError: If ``out`` holds anything that may not be overwritten, or a run to resume with other settings or
             data; or if training fails.
     """
+    index_switch()  # a wrong value is an error before anything is written
     config = config.for_facts(len(facts_to_learn(dataset.train, config.training.recent_steps)))
     with training_session(dataset, config, Path(out), overwrite=overwrite, resume=resume, trackers=trackers) as session:
         if not session.is_finished:
