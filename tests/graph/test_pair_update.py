@@ -97,14 +97,18 @@ def test_a_large_change_builds_the_index_from_the_start(monkeypatch: pytest.Monk
     assert_same(changed.pair_index, PairIndex(changed))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_index_does_not_depend_on_pieces_and_threads(threads: int, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("threads", "piece", "num_pieces"), [(1, 100, 60), (2, 100, 60), (2, sorted_edges.PIECE, 2)])
+def test_the_index_does_not_depend_on_pieces_and_threads(
+    threads: int, piece: int, num_pieces: int, monkeypatch: pytest.MonkeyPatch
+):
     facts, vocabulary = random_facts(0, 3000, 70, 5, 30), Vocabulary.numbered(90, 5)
     whole = History(facts, vocabulary)
     expected = PairIndex(whole)
     monkeypatch.setattr(pair_pieces, "PIECE", 100)
-    monkeypatch.setattr(sorted_edges, "PIECE", 100)
+    monkeypatch.setattr(sorted_edges, "MIN_PIECE", 100)
+    monkeypatch.setattr(sorted_edges, "PIECE", piece)
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    assert len(list(sorted_edges.edge_pieces(facts, vocabulary, 0)[1])) == num_pieces
     divided = History(facts, vocabulary)
     for name in history_module.COLUMNS:
         assert torch.equal(getattr(divided, name), getattr(whole, name)), name

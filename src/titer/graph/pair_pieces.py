@@ -15,8 +15,8 @@ from titer.graph.sorting import changes, sorted_rows
 if TYPE_CHECKING:
     from titer.graph.history import History
 
-PIECE = 1 << 18
-"""Directed edges that are indexed at once: temporary arrays have about this length, and mostly fit into the cache."""
+PIECE = 1 << 16
+"""Directed edges that are indexed at once: temporary arrays have about this length, and fit into the cache."""
 Columns = dict[str, NDArray[Any]]
 ROWS = {
     "series": ("series_relation", "series_object"),
