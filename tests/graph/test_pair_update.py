@@ -97,7 +97,9 @@ def test_a_large_change_builds_the_index_from_the_start(monkeypatch: pytest.Monk
     assert_same(changed.pair_index, PairIndex(changed))
 
 
-@pytest.mark.parametrize(("threads", "piece", "num_pieces"), [(1, 100, 60), (2, 100, 60), (2, sorted_edges.PIECE, 2)])
+@pytest.mark.parametrize(
+    ("threads", "piece", "num_pieces"), [(1, 100, 60), (2, 100, 60), (2, sorted_edges.MAX_PIECE, 2)]
+)
 def test_the_index_does_not_depend_on_pieces_and_threads(
     threads: int, piece: int, num_pieces: int, monkeypatch: pytest.MonkeyPatch
 ):
@@ -106,7 +108,7 @@ def test_the_index_does_not_depend_on_pieces_and_threads(
     expected = PairIndex(whole)
     monkeypatch.setattr(pair_pieces, "PIECE", 100)
     monkeypatch.setattr(sorted_edges, "MIN_PIECE", 100)
-    monkeypatch.setattr(sorted_edges, "PIECE", piece)
+    monkeypatch.setattr(sorted_edges, "MAX_PIECE", piece)
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
     assert len(list(sorted_edges.edge_pieces(facts, vocabulary, 0)[1])) == num_pieces
     divided = History(facts, vocabulary)

@@ -102,10 +102,8 @@ def main() -> None:
             raise
         size = re.search(r"allocate ([\d.]+ \w+)", str(error))
         missing = f"out of memory: cannot allocate {size[1]}" if size else "out of memory"
-        fail(f"{missing}; smaller batches need less: {_SMALLER_BATCHES}")
-
-
-_SMALLER_BATCHES = "--set training.batch_size=N in training, --batch-size N in evaluation"
+        smaller = "--set training.batch_size=N in training, --batch-size N in evaluation"
+        fail(f"{missing}; smaller batches need less: {smaller}")
 
 
 def _is_out_of_memory(error: Exception) -> bool:

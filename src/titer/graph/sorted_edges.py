@@ -18,9 +18,9 @@ TIME_BITS = MAX_STEPS.bit_length() - 1
 LAST_STEP = MAX_STEPS - 1
 MAX_ID = (1 << 31) - 1
 """The largest id that a column of 32 bits holds; padding has an id too."""
-MIN_PIECE, PIECE = 1 << 16, 1 << 22
-"""Edges that are sorted at once: the larger number, or fewer where threads would be idle, since finding the edges of a
-piece reads all facts."""
+MIN_PIECE, MAX_PIECE = 1 << 16, 1 << 22
+"""Edges that are sorted at once. In between, there is a piece for each thread; more would take longer, since finding
+the edges of a piece reads all facts."""
 EdgeColumns = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
 
 
@@ -60,7 +60,7 @@ def edge_pieces(
         object = np.where(is_inverse, facts.subject[fact], facts.object[fact])
         return ((entity + first) << TIME_BITS) | elapsed, relation, object
 
-    size = min(max(2 * len(facts) // torch.get_num_threads(), MIN_PIECE), PIECE)
+    size = min(max(2 * len(facts) // torch.get_num_threads(), MIN_PIECE), MAX_PIECE)
     calls: list[Callable[[], EdgeColumns]] = [
         (lambda first=first, end=end: piece(first, end)) for first, end in entity_ranges(offsets, size)
     ]

@@ -59,7 +59,7 @@ def measure_horizons(run: Run, device: str = "auto", dataset: Dataset | None = N
         model = run.load_model(device)
         task = EvaluationTask(dataset, "valid", Protocol(past=Past.FROZEN_AT_TRAIN), model.device)
         # Splits of benchmarks may overlap in time; queries that do not look ahead are in no horizon.
-        horizon = _horizons(task.queries.time - int(dataset.train.time.max()))
+        horizon = _powers(task.queries.time - int(dataset.train.time.max()))
         rows = _sample(horizon, task.queries.time)
         if len(rows):
             task.queries, task.answers = task.queries[rows], task.answers[rows]
@@ -68,8 +68,8 @@ def measure_horizons(run: Run, device: str = "auto", dataset: Dataset | None = N
     return found
 
 
-def _horizons(ahead: Tensor) -> Tensor:
-    """Return the powers of two of the horizons; negative for queries that do not look ahead."""
+def _powers(ahead: Tensor) -> Tensor:
+    """Return the horizons as powers of two; negative for queries that do not look ahead."""
     return torch.frexp(ahead.clamp(min=0).double()).exponent - 1
 
 
@@ -84,6 +84,7 @@ def _sample(horizon: Tensor, time: Tensor) -> Tensor:
 
 
 def _measured(horizon: Tensor, confidence: Confidence) -> list[Horizon]:
+    """Return the horizons of evaluated queries, nearest first."""
     found: list[Horizon] = []
     for power in horizon.unique().tolist():
         rows = horizon == power
